@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax statistics of attention rows and the one rule for merging them (attention spec 6.2).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ringcomm/collectives/basic.hpp"
+#include "ringcomm/comm/communicator.hpp"
+#include "ringcomm/core/tensor_view.hpp"
+
+namespace ringcomm::inline v0 {
+
+/// Base of exp and log in the statistics; part of the type because mixing them is silent and wrong.
+enum class LogBase : std::uint8_t { e, two };
+
+/// normalised: out = softmax-weighted mean, lse = log-sum-exp. unnormalised: out~ = sum of exp(x - m) v, with
+/// m and l.
+enum class PartialForm : std::uint8_t { normalised, unnormalised };
+
+/// One rank's partial results. Rows are (token, head) pairs in any order that is the same on all ranks.
+/// A row that saw no key has lse = -inf (or m = -inf, l = 0); its out is then never read and may hold
+/// anything. NaN stays NaN.
+struct SoftmaxPartial {
+  PartialForm form = PartialForm::normalised;
+  LogBase base = LogBase::e;
+  TensorView out;        ///< [rows, dim], fp32, bf16 or fp16
+  TensorView statistic;  ///< normalised: lse [rows] fp32. unnormalised: (m, l) pairs [rows, 2] fp32
+
+  /// Lays out out and statistic in `window`, contiguous, as softmax_all_reduce reads it without packing.
+  /// invalid_argument if the window is smaller than bytes_needed().
+  static Result<SoftmaxPartial> in(const Window& window, std::int64_t rows, std::int64_t dim,
+                                   DType dtype = DType::float32, PartialForm form = PartialForm::normalised);
+  static std::size_t bytes_needed(std::int64_t rows, std::int64_t dim, DType dtype = DType::float32,
+                                  PartialForm form = PartialForm::normalised);
+  std::int64_t rows() const { return out.shape[0]; }
+  std::int64_t dim() const { return out.shape[1]; }
+};
+
+/// k-way merge on this rank, no communication: `target` = sources[0] (+) sources[1] (+) ..., in that order;
+/// fp32 accumulation, one rounding at the end. All of the same form, base, rows, dim; dtypes may differ.
+/// `target` may be one of the sources (equal pointers). Source: attention spec 6.2; Milakov and Gimelshein
+/// 2018 (arXiv:1805.02867) for the online form.
+Status merge_softmax_partials(const SoftmaxPartial& target, std::span<const SoftmaxPartial> sources);
+
+enum class MergeChoice : std::uint8_t { automatic, one_shot, two_shot };
+
+struct SoftmaxAllReduceOptions {
+  MergeChoice algorithm =
+      MergeChoice::automatic;  ///< automatic: rank 0's choice by size, carried by the plan
+  CallOptions call{};
+};
+
+/// Merges all members' partials; every rank gets all merged rows, the same bits on every rank and for every
+/// algorithm (canonical order: k-way in rank order).
+///
+/// @param partial  read; in a window it is read in place, elsewhere it is packed once (counted).
+/// @param result   written; same rows, dim, form; may equal `partial` (in place).
+/// Zero rows are legal. Errors: mismatch for rows, dim, dtype, form or base that differ between ranks.
+/// Cost: one_shot reads (N-1)*S; two_shot 2*(N-1)/N*S in two rounds, S = rows * (dim * element + statistics).
+Result<Work> softmax_all_reduce(Channel& channel, const SoftmaxPartial& partial, const SoftmaxPartial& result,
+                                const SoftmaxAllReduceOptions& options = {});
+
+}  // namespace ringcomm::inline v0

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lane of ordered operations among some ranks: what collectives are written against.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ringcomm/comm/communicator.hpp"
+#include "ringcomm/core/deadline.hpp"
+#include "ringcomm/core/descriptor.hpp"
+#include "ringcomm/device/arena.hpp"
+#include "ringcomm/device/stream.hpp"
+#include "ringcomm/transport/transport.hpp"
+
+namespace ringcomm::inline v0 {
+
+/// An entered operation; leaving it (destruction) ends the caller's turn on the channel.
+class OperationScope {
+ public:
+  OperationScope(OperationScope&& other) noexcept;
+  OperationScope& operator=(OperationScope&&) = delete;
+  ~OperationScope();
+  /// op, dtype, reduce_op, signature and sequence filled in; bytes, step and block are the flag's own.
+  const Descriptor& descriptor() const { return descriptor_; }
+  Deadline deadline() const { return deadline_; }
+
+ private:
+  friend class Channel;
+  OperationScope() = default;
+  Channel* channel_ = nullptr;
+  Descriptor descriptor_{};
+  Deadline deadline_{};
+};
+
+/// Made by Communicator; not movable, so that operations may keep a reference while the communicator lives.
+class Channel {
+ public:
+  struct Parts;  // private to comm
+  explicit Channel(std::unique_ptr<Parts> parts);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  /// Position among the members, and their number.
+  int rank() const;
+  int size() const;
+  /// The communicator's rank of member `index`.
+  int member(int index) const;
+
+  /// Starts the next operation: counts the sequence, announces it to the peers, checks the thread rule, fork
+  /// and health. `deadline` zero means the communicator's.
+  Result<OperationScope> begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
+                               std::chrono::milliseconds deadline = {});
+  /// Makes `reason` this communicator's failure (unless it has one) and tells all ranks. Returns the failure
+  /// in force.
+  Status fail(Status reason);
+
+  TransportChannel& transport();
+  Capabilities capabilities() const;
+  /// A block of the communicator's arena, offerable. Grows the arena by a segment when it is full (logged,
+  /// counted).
+  Result<ArenaBlock> allocate(std::size_t bytes);
+  /// True if peers can read [address, address + bytes) in place: inside a window of this communicator or its
+  /// arena.
+  bool is_offerable(const void* address, std::size_t bytes) const;
+  /// Adds to CommunicatorCounters::bytes_packed; the first call also logs "copied: not in a window".
+  void count_packed(std::size_t bytes);
+  /// The communicator's own stream, started on first use.
+  Result<StreamView> comm_stream();
+
+ private:
+  friend class OperationScope;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace ringcomm::inline v0

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group of ranks that can talk: chooses the transport, owns arena and streams, keeps the first failure.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ringcomm/bootstrap/bootstrap.hpp"
+#include "ringcomm/core/placement.hpp"
+#include "ringcomm/core/result.hpp"
+#include "ringcomm/device/segment.hpp"
+#include "ringcomm/transport/transport.hpp"
+
+namespace ringcomm::inline v0 {
+
+class Channel;
+
+struct CommunicatorOptions {
+  /// For each operation and for creation. Zero: RINGCOMM_TIMEOUT, else 10 minutes.
+  std::chrono::milliseconds deadline{0};
+  /// Slots, flags and small exchanges; allocated, prefaulted and registered once. Zero: RINGCOMM_ARENA_BYTES,
+  /// else 16 MiB. A rotation that needs more grows it once, at plan creation, by a further segment.
+  std::size_t arena_bytes = 0;
+  /// Tried in this order; empty: RINGCOMM_TRANSPORTS, else default_transports().
+  std::vector<TransportFactory> transports{};
+  WaitStyle wait_style = WaitStyle::automatic;
+  EventSink* sink = nullptr;
+};
+
+struct CommunicatorCounters {
+  TransportCounters transport;
+  std::uint64_t bytes_packed = 0;  ///< copied because the caller's memory was strided or not in a window
+  std::size_t arena_bytes = 0;
+  std::size_t arena_high_water_bytes = 0;
+  std::size_t arena_pinned_bytes = 0;
+};
+
+/// Move-only. One thread at a time (checked in debug builds: invalid_argument "two threads ..."); abort(),
+/// health(), counters() from any thread. At most one library thread per communicator, started by the first
+/// overlapped relay. After fork() the child's copy answers every call with not_available and its destructor
+/// does nothing.
+class Communicator {
+ public:
+  /// n communicators for n threads of this process.
+  static Result<std::vector<Communicator>> create_local(int ranks, const CommunicatorOptions& options = {});
+  /// Collective over the bootstrap's group.
+  static Result<Communicator> create(std::unique_ptr<Bootstrap> bootstrap,
+                                     const CommunicatorOptions& options = {});
+  /// From RINGCOMM_RANK, RINGCOMM_SIZE and RINGCOMM_STORE; with none of them set, a communicator of one rank.
+  static Result<Communicator> from_environment(const CommunicatorOptions& options = {});
+
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  /// Tells the peers it leaves and lets its readers finish for a bounded time, then aborts. Never a
+  /// collective.
+  ~Communicator();
+
+  int rank() const;
+  int size() const;
+  /// Memory that peers read without a copy. Local call. Errors: out_of_memory naming the limit.
+  Result<Window> allocate(std::size_t bytes);
+  /// Fails this rank and releases all others; any thread, never blocks.
+  void abort(std::string_view reason);
+  /// ok, or the first failure; every later operation returns it.
+  Status health() const;
+  /// "inproc", "shm", ...; "self" for the own rank.
+  std::string_view path_name(int peer) const;
+  CommunicatorCounters counters() const;
+  /// Where this rank's threads should run (hwloc, else the affinity mask); the caller binds itself if it
+  /// wants to.
+  const Placement& placement() const;
+  std::chrono::milliseconds deadline() const;
+
+  /// Channel 0: all ranks.
+  Channel& channel();
+  /// Collective over `members` (ranks of this communicator, this one among them, same list everywhere). Has
+  /// its own sequence, lines and slots; channels with other members or ordinal share no counter. Lives as
+  /// long as this object.
+  Result<Channel*> open_channel(std::vector<int> members, std::uint32_t ordinal = 1);
+
+ private:
+  struct Impl;
+  explicit Communicator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Runs `body` once per rank, each on a thread of its own bound to its placement, and joins them. Any rank's
+/// failure aborts the others; returns the first failure in time. For examples, tools and tests.
+Status run_threads(int ranks, const std::function<Status(Communicator&)>& body,
+                   const CommunicatorOptions& options = {});
+
+/// Forks `ranks` children that each run `body` and exit; waits for all. Children die with the parent, and
+/// when it is interrupted (SIGINT, SIGTERM) they are killed and reaped before it goes on; nothing is left
+/// behind. A failed or killed child: the first failure's rank and sentence, and the other children are
+/// released. Call it before starting threads.
+Status run_processes(int ranks, const std::function<Status(Communicator&)>& body,
+                     const CommunicatorOptions& options = {});
+
+}  // namespace ringcomm::inline v0

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// An untyped, non-owning view of a strided tensor: what every public call takes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "ringcomm/core/dtype.hpp"
+#include "ringcomm/core/status.hpp"
+
+namespace ringcomm::inline v0 {
+
+enum class DeviceKind : std::uint8_t { host = 0, cuda = 1 };
+
+/// Where a tensor lives; `ordinal` is meaningful for cuda only.
+struct DeviceId {
+  DeviceKind kind = DeviceKind::host;
+  std::int8_t ordinal = 0;
+  friend bool operator==(const DeviceId&, const DeviceId&) = default;
+};
+
+/// Up to four axes; strides in elements (not bytes). Zero on any axis means empty: `data` is then never read.
+struct TensorView {
+  static constexpr int kAxesMax = 4;
+  void* data = nullptr;
+  DType dtype = DType::float32;
+  int axes = 0;
+  std::array<std::int64_t, kAxesMax> shape{};
+  std::array<std::int64_t, kAxesMax> strides{};
+  DeviceId device{};
+
+  /// Row-major (last axis fastest) view.
+  static TensorView contiguous(void* data, DType dtype, std::initializer_list<std::int64_t> shape);
+
+  std::int64_t element_count() const;
+  /// element_count() * bytes_of(dtype): the payload, not the span between first and last element.
+  std::size_t bytes() const;
+  bool is_contiguous() const;
+};
+
+/// invalid_argument when an axis is negative, the byte count overflows 63 bits, `data` is null with elements,
+/// or `axes` is out of range; `what` opens the message ("q", "kv", ...).
+Status validate(const TensorView& view, std::string_view what);
+
+}  // namespace ringcomm::inline v0

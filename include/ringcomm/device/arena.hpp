@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A communicator's own memory: allocated once, handed out in blocks, with a high-water mark and, in debug,
+// canaries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "ringcomm/device/segment.hpp"
+
+namespace ringcomm::inline v0 {
+
+class Arena;
+
+/// RAII block of an arena, 64-byte aligned. On return in debug builds its canaries are checked (a broken one
+/// aborts naming the block) and it is filled with NaN bytes (0xFF), so that a stale reader shows.
+class ArenaBlock {
+ public:
+  ArenaBlock() = default;
+  ArenaBlock(ArenaBlock&& other) noexcept;
+  ArenaBlock& operator=(ArenaBlock&& other) noexcept;
+  ~ArenaBlock();
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  friend class Arena;
+  Arena* arena_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// First-fit with coalescing; a mutex guards it (never taken in steady state: operations keep their blocks).
+class Arena {
+ public:
+  explicit Arena(std::shared_ptr<Segment> segment);
+  /// out_of_memory names the bytes wanted, free and in all, and the option that enlarges the arena.
+  Result<ArenaBlock> allocate(std::size_t bytes);
+  std::size_t capacity_bytes() const;
+  std::size_t used_bytes() const;
+  /// The largest used_bytes() so far.
+  std::size_t high_water_bytes() const;
+  const std::shared_ptr<Segment>& segment() const { return segment_; }
+
+ private:
+  friend class ArenaBlock;
+  void release(std::byte* data, std::size_t bytes);
+  struct Free {
+    std::size_t offset, bytes;
+  };
+  std::shared_ptr<Segment> segment_;
+  mutable std::mutex mutex_;
+  std::vector<Free> free_;
+  std::size_t used_bytes_ = 0, high_water_bytes_ = 0;
+};
+
+}  // namespace ringcomm::inline v0

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A few threads of one rank that share its compute (not an OpenMP pool: those fight with pinning and
+// sanitizers).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "ringcomm/core/placement.hpp"
+#include "ringcomm/core/result.hpp"
+
+namespace ringcomm::inline v0 {
+
+class WorkerTeam {
+ public:
+  /// `workers` >= 1 counts the caller: a team of 1 starts no thread. Thread i is bound to placement.cpus[i %
+  /// size].
+  static Result<std::unique_ptr<WorkerTeam>> create(int workers, const Placement& placement);
+  virtual ~WorkerTeam() = default;
+  virtual int size() const = 0;
+  /// Calls `body(index, worker)` once for each index in [0, count), spread dynamically over the workers, the
+  /// caller among them; returns when all are done. One caller at a time. `worker` is in [0, size()).
+  virtual void for_each(std::int64_t count,
+                        const std::function<void(std::int64_t index, int worker)>& body) = 0;
+};
+
+/// Binds the calling thread; nothing happens for an empty placement. not_available if the system refuses.
+Status bind_this_thread(const Placement& placement);
+
+}  // namespace ringcomm::inline v0

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small rules from which any rank's slice of a plan is derived, by anyone, without communication.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ringcomm/core/result.hpp"
+#include "ringcomm/plan/plan.hpp"
+
+namespace ringcomm::inline v0::plan {
+
+/// How a transport gives access to a peer's memory: in place (offer, take, pull, release, reclaim), or by
+/// messages (send, recv) only.
+enum class Access : std::uint8_t { direct_read, two_sided };
+
+enum class RotationMode : std::uint8_t {
+  direct,  ///< step t reads the block of rank (r - t) mod N in its owner's memory; needs Access::direct_read
+  relay,   ///< every block travels round the ring through two slots per rank
+};
+enum class Overlap : std::uint8_t { off, on };  ///< on: step t+1 is received while step t is computed
+
+/// Meaning of Op::code in the plans below.
+enum class ComputeCode : std::uint32_t {
+  consume = 0,     ///< hand the block to the caller (a rotation step), or copy it to its place (all-gather)
+  merge = 1,       ///< k-way merge of all partials of a row range into target_slot
+  copy_result = 2  ///< copy a merged row range to the caller's output
+};
+
+/// Ring rotation over `ranks`: at step t = 0..N-1 rank r consumes the block of rank (r - t*direction) mod N.
+struct RotationRule {
+  int ranks = 1;
+  Access access = Access::direct_read;
+  RotationMode mode = RotationMode::direct;
+  Overlap overlap = Overlap::on;
+  int direction = +1;                      ///< +1: data moves from rank r to r+1; -1: to r-1
+  std::vector<std::uint64_t> block_bytes;  ///< [ranks]; 0 is legal and still takes part
+  std::uint64_t chunk_bytes = 0;  ///< relay: a step's message is cut into chunks of this size; 0 = whole
+  /// [ranks * ranks], needed[r * ranks + s] != 0 if rank r reads the block of s; empty means all. A block
+  /// nobody further on reads does not travel; a step whose block r does not need has no compute.
+  std::vector<std::uint8_t> needed;
+};
+/// invalid_argument names the value that is wrong. Slot 0 is the own block; relay adds arena slots 1 and 2,
+/// each as large as the largest block that this rank receives.
+Result<RankPlan> rotation_slice(const RotationRule& rule, int rank);
+
+/// All ranks get all blocks. Slot 0 own block. In direct_read each peer's block is consumed in place (one
+/// copy to its place); in two_sided slot 1 is the gathered result and blocks arrive at their offset.
+struct AllGatherRule {
+  int ranks = 1;
+  Access access = Access::direct_read;
+  std::vector<std::uint64_t> block_bytes;  ///< [ranks]
+};
+Result<RankPlan> all_gather_slice(const AllGatherRule& rule, int rank);
+
+/// Zero-byte offers to all, taken from all.
+struct BarrierRule {
+  int ranks = 1;
+  Access access = Access::direct_read;
+};
+Result<RankPlan> barrier_slice(const BarrierRule& rule, int rank);
+
+enum class MergeAlgorithm : std::uint8_t {
+  one_shot,  ///< every rank reads all partials and merges all rows itself
+  two_shot,  ///< rank r merges rows [floor(r*R/N), floor((r+1)*R/N)); then everybody reads the merged slices
+};
+/// softmax_all_reduce over `rows` rows of `row_bytes` bytes each (statistics included). Slot 0: this rank's
+/// partial. Slot 1 (result): the merged rows of this rank's slice (two_shot) or all rows (one_shot).
+/// two_sided adds arena slots: slot 2 + p holds what arrived from peer p. Computes: merge (offset, bytes =
+/// the row range), then per peer copy_result (block = the peer whose slice it is).
+struct SoftmaxRule {
+  int ranks = 1;
+  Access access = Access::direct_read;
+  MergeAlgorithm algorithm = MergeAlgorithm::two_shot;
+  std::uint64_t rows = 0;
+  std::uint64_t row_bytes = 0;
+};
+Result<RankPlan> softmax_slice(const SoftmaxRule& rule, int rank);
+
+/// First row of rank r's slice: floor(r * rows / ranks), without overflow.
+std::uint64_t slice_first(std::uint64_t rows, int ranks, int rank);
+
+}  // namespace ringcomm::inline v0::plan

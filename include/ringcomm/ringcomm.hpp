@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a user of the library includes (without interop/).
+#pragma once
+
+#include "ringcomm/attention/ring_attention.hpp"
+#include "ringcomm/collectives/basic.hpp"
+#include "ringcomm/collectives/ring_rotation.hpp"
+#include "ringcomm/collectives/softmax_stats.hpp"
+#include "ringcomm/comm/communicator.hpp"
+#include "ringcomm/core/env.hpp"
+#include "ringcomm/core/log.hpp"
+#include "ringcomm/core/result.hpp"
+#include "ringcomm/core/tensor_view.hpp"
+#include "ringcomm/version.hpp"

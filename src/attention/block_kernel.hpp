@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block of attention on the host: queries of one rank against the keys of one part, added to the running
+// state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "ringcomm/attention/mask.hpp"
+#include "ringcomm/core/cpu_dispatch.hpp"
+#include "ringcomm/core/result.hpp"
+#include "ringcomm/core/tensor_view.hpp"
+#include "ringcomm/device/worker_team.hpp"
+
+namespace ringcomm::inline v0::attention {
+
+/// Running softmax state of all query rows and heads of a rank, carried across ring steps in fp32 and
+/// normalised once. Layout is the kernel's own (tiles of queries); state_bytes() says how much.
+struct KernelShape {
+  std::int64_t q_rows = 0;
+  int q_heads = 1,
+      kv_heads = 1;   ///< q_heads is a multiple of kv_heads; q head h reads kv head h / (q_heads/kv_heads)
+  int head_dim = 64;  ///< 64 or 128 (K and V alike)
+  DType dtype = DType::float32;  ///< of q, k, v and out: float32, bfloat16, float16
+  float scale = 1.0F;            ///< multiplies q.k; natural-base softmax
+};
+
+/// Keys [k rows] visible to queries by `band` on (i' - j'), both counted from the first row of the ranges
+/// below.
+struct BlockRange {
+  std::int64_t q_first = 0, q_count = 0;  ///< rows of this rank's q
+  VisibleBand local{};                    ///< ignored when is_full
+  bool is_full = false;
+};
+
+/// Holds scratch and running state, allocated at creation; nothing is allocated afterwards.
+class BlockKernel {
+ public:
+  /// not_available names the clause (head_dim, dtype) that no kernel has. `level` picks the implementation.
+  static Result<std::unique_ptr<BlockKernel>> create(const KernelShape& shape, CpuLevel level,
+                                                     WorkerTeam& team);
+  virtual ~BlockKernel() = default;
+  /// Starts a forward pass: empties the state and takes q [q_rows, q_heads, head_dim] (strided view, read
+  /// until finish).
+  virtual void begin(const TensorView& q) = 0;
+  /// Adds keys k, v [rows, kv_heads, head_dim] (strided views; last axis contiguous) for the queries of
+  /// `range`.
+  virtual void accumulate(const BlockRange& range, const TensorView& k, const TensorView& v) = 0;
+  /// Writes out [q_rows, q_heads, head_dim] and lse [q_heads, q_rows] (fp32, natural log); rows that saw no
+  /// key get 0 and -inf.
+  virtual void finish(const TensorView& out, const TensorView& lse) = 0;
+  virtual std::size_t state_bytes() const = 0;
+  virtual CpuLevel level() const = 0;
+};
+
+}  // namespace ringcomm::inline v0::attention
