@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The house rules that the lint tests check, as data. An exception is a line here, with its reason."""
+
+# Level of each room; a file may include its own room and rooms of a lower level (docs/architecture.md).
+LEVELS = {
+    "core": 0,
+    "plan": 1, "topology": 1, "device": 1, "bootstrap": 1,
+    "transport": 2, "diag": 2,
+    "comm": 3,
+    "collectives": 4,
+    "attention": 5,
+}
+# Rooms that a room of a higher level may not see all the same.
+FORBIDDEN = {
+    "transport": {"topology", "plan"},  # which path is best and what happens when is not its business
+    "diag": {"transport", "device", "bootstrap"},
+    "collectives": {"topology", "bootstrap"},
+    "attention": {"topology", "bootstrap", "transport"},
+}
+# (file, included header): reason
+LAYER_EXCEPTIONS = {}
+
+# Vendor header -> files that may include it (prefix match on the path from the repository's root).
+VENDOR_HEADERS = {
+    "hwloc": ["src/topology/readers/hwloc"],
+    "ucp/": ["src/transport/ucx/"], "uct/": ["src/transport/ucx/"], "ucs/": ["src/transport/ucx/"],
+    "mpi.h": ["src/transport/mpi/", "src/bootstrap/mpi", "include/ringcomm/interop/mpi.hpp", "perf/peers/"],
+    "nccl.h": ["src/transport/nccl/", "include/ringcomm/interop/nccl.hpp"],
+    "cuda": ["src/device/cuda/", "src/transport/cuda_ipc/", "src/attention/cuda/", "include/ringcomm/interop/cuda.hpp"],
+    "nvml.h": ["src/topology/readers/nvml"],
+    "infiniband/": ["src/topology/readers/verbs"],
+}
+
+FILE_LINES_MAX = 500
+FILE_LINES_LOOK_AGAIN = 300
+FUNCTION_LINES_MAX = 70
+# Files that may be longer: reason.
+SIZE_EXCEPTIONS = {}
+# "path: first line of the function" that may be longer than FUNCTION_LINES_MAX: reason.
+FUNCTION_EXCEPTIONS = {}
+
+# Source files without a test file of the same name: which tests cover them (lint.mirror).
+MIRROR_EXCEPTIONS = {}
+
+BANNED = [
+    (r"\batomic_thread_fence\b",
+     "put acquire/release on the flag itself: ThreadSanitizer reports stand-alone fences falsely"),
+    (r"-ffast-math|-Ofast|-ffinite-math-only", "the -inf and NaN rules depend on IEEE arithmetic"),
+    (r"\busing namespace\b", "name what you use"),
+    (r"\b(TODO|FIXME|XXX)\b", "open an issue instead"),
+    (r"\bstd::(cout|cerr)\b", "core/log.hpp in the library, std::printf in programs"),
+    (r"\bsprintf\(|\bstrcpy\(|\bstrcat\(|\bgets\(", "concat() or snprintf"),
+    (r"\bsigaction\(|\bstd::signal\(", "a library installs no signal handlers"),
+    (r"\bshm_open\(|\bshmget\(", "memory has no name: device/segment.hpp"),
+]
+# (word in the pattern, file): reason
+BANNED_EXCEPTIONS = {}

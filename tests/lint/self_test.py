@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Proves each lint check on a made tree: the clean tree passes, a planted offence is found."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+CLEAN = {
+    "include/ringcomm/core/a.hpp": SPDX + "#pragma once\n",
+    "src/core/a.cpp": SPDX + '#include "ringcomm/core/a.hpp"\n',
+    "src/core/CMakeLists.txt": "target_sources(ringcomm PRIVATE a.cpp)\n",
+    "tests/core/a_test.cpp": SPDX + "// oracle\n",
+    "tests/core/CMakeLists.txt": "ringcomm_test(core_tests SOURCES a_test.cpp)\n",
+    "tools/CMakeLists.txt": "", "perf/CMakeLists.txt": "", "examples/CMakeLists.txt": "",
+}
+PLANTED = {
+    "layers": ("src/core/a.cpp", SPDX + '#include "ringcomm/comm/communicator.hpp"\n'),
+    "vendor": ("src/core/a.cpp", SPDX + "#include <hwloc.h>\n"),
+    "size": ("src/core/a.cpp", SPDX + "// line\n" * 600),
+    "functions": ("src/core/a.cpp", SPDX + "int long_one(int x) {\n" + "  ++x;\n" * 80 + "}\n"),
+    "mirror": ("src/core/b.cpp", SPDX),
+    "dead_files": ("src/core/b.cpp", SPDX),
+    "spdx": ("src/core/a.cpp", "int x;\n"),
+    "banned": ("src/core/a.cpp", SPDX + "void f() { std::atomic_thread_fence(std::memory_order_seq_cst); }\n"),
+}
+
+
+def run(check, files):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        result = subprocess.run([sys.executable, HERE / "lint.py", check, "--root", folder],
+                                capture_output=True, text=True, check=False)
+        return result.returncode, result.stdout + result.stderr
+
+
+def main():
+    failures = []
+    for check, (name, text) in PLANTED.items():
+        code, output = run(check, CLEAN)
+        if code != 0:
+            failures.append(f"{check}: the clean tree fails: {output}")
+        code, output = run(check, {**CLEAN, name: text})
+        if code == 0 or name.split("/")[-1] not in output:
+            failures.append(f"{check}: the planted offence in {name} was not found: {output}")
+    print("\n".join(failures) or f"{len(PLANTED)} checks catch what was planted")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

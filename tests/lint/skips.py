@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the tests that a ctest log shows as skipped with tests/expected_skips.txt: skips.py LOG.
+
+Each line of that file is: <test name or prefix*> | <condition, an expression over the names below> | <reason>.
+A test may be skipped only if its line's condition holds here, and must be skipped if it holds."""
+import fnmatch
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def facts():
+    cpu = pathlib.Path("/proc/cpuinfo").read_text()
+    return {
+        "avx512_bf16": "avx512_bf16" in cpu,
+        "shared_data": (ROOT / "../shared/data").is_dir(),
+        "cores": len(re.findall(r"^processor\s*:", cpu, re.M)),
+    }
+
+
+def main():
+    log = pathlib.Path(sys.argv[1]).read_text()
+    skipped = set(re.findall(r"Test +#\d+: (\S+) \.*\*\*\*Skipped", log))
+    ran = set(re.findall(r"Test +#\d+: (\S+)", log))
+    names = facts()
+    wrong, allowed = [], set()
+    for line in (ROOT / "tests/expected_skips.txt").read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        pattern, condition, _ = (part.strip() for part in line.split("|"))
+        matching = set(fnmatch.filter(ran, pattern))
+        if eval(condition, {"__builtins__": {}}, names):  # the file is ours
+            allowed |= matching
+        else:
+            wrong += [f"{name}: skipped though its condition ({condition}) does not hold" for name in matching & skipped]
+    wrong += [f"{name}: skipped, but not in tests/expected_skips.txt" for name in sorted(skipped - allowed)]
+    wrong += [f"{name}: expected to be skipped here, but it ran" for name in sorted(allowed - skipped)]
+    print("\n".join(wrong) or f"{len(skipped)} skipped tests, as expected")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
