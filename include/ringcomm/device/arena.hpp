@@ -34,12 +34,17 @@ class ArenaBlock {
 };
 
 /// First-fit with coalescing; a mutex guards it (never taken in steady state: operations keep their blocks).
+/// It must outlive its blocks. In a forked child (which may not see the memory) it refuses and releases do
+/// nothing.
 class Arena {
  public:
   explicit Arena(std::shared_ptr<Segment> segment);
+  /// What a block of `bytes` takes away from the capacity, canaries included: for sizing an arena.
+  static std::size_t footprint_bytes(std::size_t bytes);
   /// out_of_memory names the bytes wanted, free and in all, and the option that enlarges the arena.
   Result<ArenaBlock> allocate(std::size_t bytes);
   std::size_t capacity_bytes() const;
+  /// Whole 64-byte lines of the blocks handed out, without the canaries of a debug build.
   std::size_t used_bytes() const;
   /// The largest used_bytes() so far.
   std::size_t high_water_bytes() const;
@@ -53,7 +58,9 @@ class Arena {
   };
   std::shared_ptr<Segment> segment_;
   mutable std::mutex mutex_;
-  std::vector<Free> free_;
+  std::vector<Free> free_;  ///< by offset; release() never makes it grow
+  std::size_t blocks_ = 0;
+  std::uint32_t fork_generation_ = 0;
   std::size_t used_bytes_ = 0, high_water_bytes_ = 0;
 };
 

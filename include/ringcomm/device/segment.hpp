@@ -30,7 +30,8 @@ class Segment {
   /// Reads the limits first: out_of_memory names the limit. The pages are touched before this returns.
   static Result<std::shared_ptr<Segment>> create(const SegmentOptions& options);
   /// Maps a peer's descriptor read-only and takes ownership of it. corrupt_data if it is shorter than `bytes`
-  /// or not sealed against shrinking (its owner could then kill us with a signal).
+  /// or not sealed against shrinking (its owner could then kill us with a signal). Closes `fd` also on
+  /// failure.
   static Result<std::shared_ptr<Segment>> map_read_only(int fd, std::size_t bytes);
   ~Segment();
   Segment(const Segment&) = delete;
@@ -51,6 +52,8 @@ class Segment {
   std::size_t bytes_ = 0;
   int fd_ = -1;
   bool is_pinned_ = false;
+  bool is_excluded_from_fork_ = false;
+  std::uint32_t fork_generation_ = 0;  ///< of the process that excluded it
 };
 
 /// Memory that peers may read without a copy. Move-only; may outlive its communicator; the segment dies with
