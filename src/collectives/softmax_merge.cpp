@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/softmax_merge.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace ringcomm::inline v0::collectives {
+namespace {
+
+constexpr float kEmpty = -std::numeric_limits<float>::infinity();
+constexpr std::int64_t kTileElements = 256;  // accumulators of 1 KiB stay in the first-level cache
+
+float exponential(LogBase base, float x) { return base == LogBase::e ? std::exp(x) : std::exp2(x); }
+float logarithm(LogBase base, float x) { return base == LogBase::e ? std::log(x) : std::log2(x); }
+
+template <class T>
+[[gnu::always_inline]] inline void add_weighted(float* sum, float weight, const T* source,
+                                                std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) sum[i] += weight * to_float(source[i]);
+}
+
+template <class T>
+[[gnu::always_inline]] inline void store_divided(T* target, const float* sum, float divisor,
+                                                 std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) target[i] = from_float<T>(sum[i] / divisor);
+}
+
+template <class T>
+void add_portable(float* sum, float weight, const std::byte* source, std::int64_t count) {
+  add_weighted(sum, weight, reinterpret_cast<const T*>(source), count);
+}
+template <class T>
+void store_portable(std::byte* target, const float* sum, float divisor, std::int64_t count) {
+  store_divided(reinterpret_cast<T*>(target), sum, divisor, count);
+}
+
+#if defined(__x86_64__)
+// Wider registers only: multiplication, addition and division are exactly rounded and never contracted, so
+// the bits equal the portable form's.
+template <class T>
+[[gnu::target("avx2")]] void add_avx2(float* sum, float weight, const std::byte* source, std::int64_t count) {
+  add_weighted(sum, weight, reinterpret_cast<const T*>(source), count);
+}
+template <class T>
+[[gnu::target("avx2")]] void store_avx2(std::byte* target, const float* sum, float divisor,
+                                        std::int64_t count) {
+  store_divided(reinterpret_cast<T*>(target), sum, divisor, count);
+}
+bool has_avx2() {
+  static const bool found = __builtin_cpu_supports("avx2") != 0;
+  return found;
+}
+#endif
+
+struct ElementKernels {
+  void (*add)(float* sum, float weight, const std::byte* source, std::int64_t count);
+  void (*store)(std::byte* target, const float* sum, float divisor, std::int64_t count);
+  std::int64_t bytes;
+};
+
+template <class T>
+ElementKernels kernels_for() {
+#if defined(__x86_64__)
+  if (has_avx2()) return {add_avx2<T>, store_avx2<T>, sizeof(T)};
+#endif
+  return {add_portable<T>, store_portable<T>, sizeof(T)};
+}
+
+ElementKernels kernels_for(DType dtype) {
+  if (dtype == DType::bfloat16) return kernels_for<bf16>();
+  if (dtype == DType::float16) return kernels_for<fp16>();
+  return kernels_for<float>();
+}
+
+// What the statistics of a row say: the divisor of its payload, and whether any source saw a key.
+struct RowResult {
+  float divisor = 1.0F;
+  bool is_empty = false;
+};
+
+// std::fmax drops a NaN, and the exponential in its source's weight brings it back; so an empty row is one
+// whose sources are all -inf, which a maximum of -inf does not prove.
+RowResult merge_statistics(MergeKind kind, const PartialRows& target, std::span<const PartialRows> sources,
+                           std::int64_t row, std::span<float> weights) {
+  const auto at = [row](const PartialRows& rows) { return rows.statistic + row * rows.statistic_stride; };
+  float largest = kEmpty;
+  bool is_empty = true;
+  for (const PartialRows& source : sources) {
+    const float value = *at(source);
+    largest = std::fmax(largest, value);
+    is_empty = is_empty && value == kEmpty;
+  }
+  float* const merged = at(target);
+  const bool has_pair = kind.form == PartialForm::unnormalised;
+  float sum = 0.0F;
+  for (std::size_t k = 0; k < sources.size() && !is_empty; ++k) {
+    const float value = *at(sources[k]);
+    const float weight = value == kEmpty ? 0.0F : exponential(kind.base, value - largest);
+    weights[k] = weight;
+    if (!has_pair) {
+      sum += weight;
+    } else if (weight != 0.0F) {
+      sum += weight * at(sources[k])[sources[k].pair_stride];
+    }
+  }
+  if (has_pair) {
+    merged[0] = largest;
+    merged[target.pair_stride] = sum;
+    return {1.0F, is_empty};
+  }
+  merged[0] = is_empty ? kEmpty : largest + logarithm(kind.base, sum);
+  return {sum, is_empty};
+}
+
+}  // namespace
+
+void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,
+                std::span<const PartialRows> sources, std::int64_t first, std::int64_t count,
+                std::span<float> weights) {
+  const ElementKernels target_kernels = kernels_for(target.dtype);
+  for (std::int64_t row = first; row < first + count; ++row) {
+    const RowResult result = merge_statistics(kind, target, sources, row, weights);
+    for (std::int64_t column = 0; column < dim; column += kTileElements) {
+      const std::int64_t width = std::min(kTileElements, dim - column);
+      std::array<float, kTileElements> sum{};
+      for (std::size_t k = 0; k < sources.size() && !result.is_empty; ++k) {
+        if (weights[k] == 0.0F) continue;
+        const ElementKernels kernels = kernels_for(sources[k].dtype);
+        kernels.add(sum.data(), weights[k],
+                    sources[k].out + (row * sources[k].out_stride + column) * kernels.bytes, width);
+      }
+      target_kernels.store(target.out + (row * target.out_stride + column) * target_kernels.bytes, sum.data(),
+                           result.is_empty ? 1.0F : result.divisor, width);
+    }
+  }
+}
+
+}  // namespace ringcomm::inline v0::collectives
