@@ -19,7 +19,11 @@ class Deadline {
  public:
   /// Never expires; for tests and for waits that something else bounds.
   constexpr Deadline() = default;
-  static Deadline after(std::chrono::nanoseconds span) { return Deadline(now_ns() + span.count()); }
+  /// A span too long for the clock never expires; a negative one has expired.
+  static Deadline after(std::chrono::nanoseconds span) {
+    const std::int64_t now = now_ns();
+    return Deadline(span.count() > kNever - now ? kNever : now + span.count());
+  }
   static constexpr Deadline at_ns(std::int64_t point_ns) { return Deadline(point_ns); }
 
   bool is_expired() const { return point_ns_ != kNever && now_ns() >= point_ns_; }
