@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-namespace ringcomm::testing {
+namespace ringcomm::test {
 namespace {
 
 std::vector<std::int64_t> or_counting(const std::vector<std::int64_t>& given, std::int64_t count) {
@@ -82,7 +82,8 @@ OracleResult oracle_attention(const OracleProblem& problem) {
       const std::int64_t position = q_global[static_cast<std::size_t>(rows[index])];
       auto weights = scores_of_row(problem, k_global, k, rows[index], head, position, seen);
       result.lse.push_back(normalise(weights));
-      double* out = &result.out[(index * static_cast<std::size_t>(q_heads) + static_cast<std::size_t>(head)) * dim];
+      double* out =
+          &result.out[(index * static_cast<std::size_t>(q_heads) + static_cast<std::size_t>(head)) * dim];
       for (std::size_t key = 0; key < seen.size(); ++key) {
         for (std::size_t d = 0; d < dim; ++d) out[d] += weights[key] * v[seen[key] * dim + d];
       }
@@ -91,4 +92,4 @@ OracleResult oracle_attention(const OracleProblem& problem) {
   return result;
 }
 
-}  // namespace ringcomm::testing
+}  // namespace ringcomm::test

@@ -9,7 +9,7 @@
 #include "ringcomm/attention/mask.hpp"
 #include "ringcomm/core/tensor_view.hpp"
 
-namespace ringcomm::testing {
+namespace ringcomm::test {
 
 struct OracleResult {
   std::vector<double> out;  ///< [rows asked for, q_heads, head_dim]; 0 in rows without keys
@@ -33,4 +33,4 @@ OracleResult oracle_attention(const OracleProblem& problem);
 /// Element of a float32, bfloat16 or float16 tensor of three axes ([rows, heads, dim]) as double.
 double element(const TensorView& tensor, std::int64_t row, std::int64_t head, std::int64_t dim);
 
-}  // namespace ringcomm::testing
+}  // namespace ringcomm::test

@@ -36,7 +36,8 @@ Status check_shape(const KernelShape& shape) {
 
 }  // namespace
 
-Result<std::unique_ptr<BlockKernel>> BlockKernel::create(const KernelShape& shape, CpuLevel, WorkerTeam& team) {
+Result<std::unique_ptr<BlockKernel>> BlockKernel::create(const KernelShape& shape, CpuLevel,
+                                                         WorkerTeam& team) {
   RINGCOMM_TRY(check_shape(shape));
   try {
     return host::make_scalar_kernel(shape, team);

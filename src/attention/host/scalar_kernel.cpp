@@ -135,8 +135,7 @@ class ScalarKernel final : public BlockKernel {
   void load_queries(const BlockRange& range, const Tile& tile, int rows, Scratch& scratch) const {
     for (int head = 0; head < group(); ++head) {
       for (int row = 0; row < rows; ++row) {
-        const T* from =
-            row_of<const T>(q_, range.q_first + tile.first + row, tile.kv_head * group() + head);
+        const T* from = row_of<const T>(q_, range.q_first + tile.first + row, tile.kv_head * group() + head);
         float* to = &scratch.q[static_cast<std::size_t>((head * kTileRows + row) * kDim)];
         for (int d = 0; d < kDim; ++d) to[d] = to_float(from[d]);
       }
