@@ -47,8 +47,9 @@ class BlockKernel {
   /// Adds keys k, v [rows, kv_heads, head_dim] (strided views; last axis contiguous) for the queries of
   /// `range`.
   virtual void accumulate(const BlockRange& range, const TensorView& k, const TensorView& v) = 0;
-  /// Writes out [q_rows, q_heads, head_dim] and lse [q_heads, q_rows] (fp32, natural log); rows that saw no
-  /// key get 0 and -inf.
+  /// Writes out [q_rows, q_heads, head_dim] and lse [q_heads, q_rows] (fp32, natural log; any strides); rows
+  /// that saw no key get 0 and -inf. `out` is of shape.dtype, or float32 whatever that is: a partial that is
+  /// merged with other ranks' must not be rounded twice (attention spec 6.9).
   virtual void finish(const TensorView& out, const TensorView& lse) = 0;
   virtual std::size_t state_bytes() const = 0;
   virtual CpuLevel level() const = 0;
