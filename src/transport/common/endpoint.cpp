@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/common/endpoint.hpp"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+#include "core/try.hpp"
+#include "ringcomm/core/text.hpp"
+
+namespace ringcomm::inline v0::transport {
+namespace {
+
+Status check_key(const ChannelKey& key, int rank, int size) {
+  std::vector<bool> seen(static_cast<std::size_t>(size));
+  for (const int member : key.members) {
+    if (member < 0 || member >= size) {
+      return Status::invalid_argument(
+          concat("channel member ", member, " is no rank (there are ranks 0 to ", size - 1, ")"));
+    }
+    if (seen[static_cast<std::size_t>(member)])
+      return Status::invalid_argument(
+          concat("rank ", member, " is listed twice among the channel's members"));
+    seen[static_cast<std::size_t>(member)] = true;
+  }
+  if (!seen[static_cast<std::size_t>(rank)])
+    return Status::invalid_argument(
+        concat("rank ", rank, " is not among the members of the channel that it opens"));
+  return {};
+}
+
+}  // namespace
+
+Endpoint::Endpoint(const Setup& setup, std::unique_ptr<PeerMemory> memory)
+    : setup_(setup),
+      policy_(wait_policy(setup.options.wait_style, setup.size)),
+      memory_(std::move(memory)),
+      control_bytes_(control_segment_bytes(setup.size)),
+      control_(memory_->own_control(), control_bytes_),
+      segments_(setup.size, control_.header().segments, *memory_),
+      failure_(setup.rank) {
+  for (int r = 0; r < setup.size; ++r)
+    peers_.push_back(reinterpret_cast<const ControlHeader*>(memory_->control(r)));
+  IdentityBlock& identity = control_.header().identity;
+  identity.rank.store(static_cast<std::uint32_t>(setup.rank), std::memory_order_relaxed);
+  identity.ranks.store(static_cast<std::uint32_t>(setup.size), std::memory_order_relaxed);
+  identity.magic.store(kControlMagic, std::memory_order_release);
+  failure_.publish_in(control_.header().state);
+}
+
+Endpoint::~Endpoint() { leave(); }
+
+Status Endpoint::check_peers() {
+  if (failure_.is_set()) return failure_.status();
+  for (int r = 0; r < setup_.size; ++r) {
+    if (r != setup_.rank && life_of(r) == Life::failed) return adopt(r);
+  }
+  int culprit = -1;
+  Status alive = memory_->check_alive(culprit);
+  return alive.is_ok() ? alive : fail(std::move(alive), culprit);
+}
+
+Result<Endpoint::OpenChannel> Endpoint::open(const ChannelKey& key, Deadline deadline) {
+  RINGCOMM_TRY(failure_.status());
+  RINGCOMM_TRY(check_key(key, setup_.rank, setup_.size));
+  OpenChannel channel{.lease = {},
+                      .blocks = std::vector<const ChannelBlock*>(key.members.size()),
+                      .first_epoch = setup_.first_epoch};
+  {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t hash = hash_of_channel(key.members, key.ordinal);
+    const ChannelId id{.key_hash = hash, .generation = generations_[hash]++};
+    const auto may_read = [this](int rank, const ChannelId& closed) {
+      if (rank == setup_.rank || life_of(rank) == Life::closed) return false;
+      return find_channel(reinterpret_cast<const std::byte*>(&peer(rank)), control_bytes_, closed) != nullptr;
+    };
+    RINGCOMM_TRY_ASSIGN(channel.lease, control_.open(id, key.members, setup_.first_epoch, may_read));
+  }
+  if (Status status = find_members(channel, key, deadline); !status.is_ok()) {
+    close(std::move(channel.lease));
+    return status;
+  }
+  return channel;
+}
+
+Status Endpoint::find_members(OpenChannel& channel, const ChannelKey& key, Deadline deadline) {
+  constexpr auto kPause = std::chrono::microseconds(100);
+  const std::int64_t started_ns = now_ns();
+  for (;;) {
+    int gone = -1;
+    bool is_complete = true;
+    for (std::size_t i = 0; i < key.members.size(); ++i) {
+      if (channel.blocks[i] != nullptr) continue;
+      const bool has_left = life_of(key.members[i]) == Life::closed;
+      channel.blocks[i] = find_channel(reinterpret_cast<const std::byte*>(&peer(key.members[i])),
+                                       control_bytes_, channel.lease.id);
+      is_complete = is_complete && channel.blocks[i] != nullptr;
+      if (channel.blocks[i] == nullptr && has_left) gone = key.members[i];
+    }
+    if (is_complete) return {};
+    RINGCOMM_TRY(check_peers());
+    if (gone >= 0) {
+      return fail(
+          Status::peer_lost(concat("rank ", gone, " has left (its communicator was destroyed) while rank ",
+                                   setup_.rank, " waited for it to open a channel")),
+          gone);
+    }
+    if (deadline.is_expired()) return explain_missing(channel, key, now_ns() - started_ns);
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Status Endpoint::explain_missing(const OpenChannel& channel, const ChannelKey& key, std::int64_t waited_ns) {
+  std::string missing;
+  int culprit = -1;
+  for (std::size_t i = 0; i < key.members.size(); ++i) {
+    if (channel.blocks[i] != nullptr) continue;
+    if (culprit < 0) culprit = key.members[i];
+    missing += concat(missing.empty() ? "" : ", ", key.members[i]);
+  }
+  return fail(Status::timeout(concat("open_channel: of ", key.members.size(), " members, rank ", missing,
+                                     " did not open the channel (ordinal ", key.ordinal, ") within ",
+                                     waited_ns / 1'000'000, " ms. Is the member list the same everywhere?")),
+              culprit);
+}
+
+void Endpoint::close(ControlSegment::Lease lease) {
+  const std::lock_guard lock(mutex_);
+  control_.close(std::move(lease));
+}
+
+void LiveCounters::add_to(TransportCounters& sum) const {
+  const auto value = [](const Count& count) { return count.value.load(std::memory_order_relaxed); };
+  sum.messages += value(messages);
+  sum.bytes_offered += value(bytes_offered);
+  sum.bytes_copied += value(bytes_copied);
+  sum.bytes_viewed += value(bytes_viewed);
+  sum.sleeps += value(sleeps);
+}
+
+void Endpoint::attach(const LiveCounters& counters) {
+  const std::lock_guard lock(mutex_);
+  live_counters_.push_back(&counters);
+}
+
+void Endpoint::detach(const LiveCounters& counters) {
+  const std::lock_guard lock(mutex_);
+  std::erase(live_counters_, &counters);
+  counters.add_to(detached_counters_);
+}
+
+TransportCounters Endpoint::counters() const {
+  const std::lock_guard lock(mutex_);
+  TransportCounters sum = detached_counters_;
+  for (const LiveCounters* live : live_counters_) live->add_to(sum);
+  return sum;
+}
+
+}  // namespace ringcomm::inline v0::transport

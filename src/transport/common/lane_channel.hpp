@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs batches over the lanes of one channel: checks, posts, waits, copies.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ringcomm/transport/transport.hpp"
+#include "transport/common/endpoint.hpp"
+#include "transport/common/lane.hpp"
+
+namespace ringcomm::inline v0::transport {
+
+class LaneChannel final : public TransportChannel {
+ public:
+  LaneChannel(std::shared_ptr<Endpoint> endpoint, Endpoint::OpenChannel channel);
+  ~LaneChannel() override;
+
+  void announce(const Descriptor& descriptor) override;
+  Status run(std::span<const TransportOp> batch, Deadline deadline) override;
+
+ private:
+  static constexpr std::size_t kOwnSegmentsCached = 4;
+
+  struct Member {
+    int rank = 0;  ///< the communicator's
+    Lane lane;
+    const HeadLine* head = nullptr;
+    const ControlHeader* control = nullptr;
+    std::array<OwnSegment, kOwnSegmentsCached> own{};  ///< that this member knows
+    std::size_t own_next = 0;
+    std::shared_ptr<Segment> theirs;  ///< that the last parcel lay in
+    std::uint32_t theirs_id = 0;
+    std::vector<std::shared_ptr<Segment>> viewed;  ///< earlier ones with views that may not be released yet
+    std::size_t next_send = 0;                     ///< cursors of run_group()
+    std::size_t next_receive = 0;
+  };
+  /// A wait: whom for, for what, in which operation, since when.
+  struct Wait {
+    Member& member;
+    Sleeping what;
+    const Descriptor& mine;
+    Deadline deadline;
+    std::int64_t started_ns = 0;
+  };
+
+  Member& member(std::int32_t peer) { return members_[static_cast<std::size_t>(peer)]; }
+  int position_of(const Member& m) const { return static_cast<int>(&m - members_.data()); }
+
+  Status check(std::span<const TransportOp> batch);
+  Status check(const TransportOp& op);
+  Status run_one(const TransportOp& op, Deadline deadline);
+
+  Status offer(const TransportOp& op, Deadline deadline);
+  Status take(const TransportOp& op, Deadline deadline);
+  Status pull(const TransportOp& op, Deadline deadline);
+  Status release(const TransportOp& op);
+  Status reclaim(const TransportOp& op, Deadline deadline);
+
+  /// Sends and recvs that stand next to each other: all in flight at once, each lane in order.
+  Status run_group(std::span<const TransportOp> group, Deadline deadline);
+  Status advance(std::span<const TransportOp> group, bool& is_done);
+  Status advance_sends(Member& m, std::span<const TransportOp> group, bool& is_done);
+  Status advance_receives(Member& m, std::span<const TransportOp> group, bool& is_done);
+  Status look_around_group(std::span<const TransportOp> group, Deadline deadline, std::int64_t& started_ns);
+  /// What the group waits for at this member, awake if nothing.
+  Sleeping pending(const Member& m, std::span<const TransportOp> group) const;
+
+  Status post(const TransportOp& op, Member& m, ParcelKind kind);
+  Status own_block(const TransportOp& op, Member& m, BlockAddress& address);
+  /// Compares what the peer says with `op`, then finds its data.
+  Status open_parcel(const TransportOp& op, Member& m, ParcelKind kind, const std::byte*& data);
+  Status find_data(const BlockAddress& address, Member& m, const std::byte*& data);
+  Status copy_in(const TransportOp& op, const std::byte* data);
+
+  Status wait(Wait wait);
+  Status look_around(Wait& wait);
+  Status check_member(const Wait& wait);
+  Status explain_timeout(const Wait& wait);
+  std::string where_are_all(const Descriptor& mine, int culprit) const;
+  /// The end of the chain "rank 1 waits for rank 0, rank 0 waits for rank 3".
+  const Member& follow_waits(const Member& first) const;
+  bool is_over(const Wait& wait) const;
+
+  /// Makes it this rank's failure, with a record.
+  Status fail(Status status, int culprit, const Descriptor& descriptor);
+  void record(const Descriptor& descriptor, const Member& m, OpState state) {
+    if (sink_ != nullptr) sink_->record(descriptor, m.rank, state);
+  }
+
+  std::shared_ptr<Endpoint> endpoint_;
+  ControlSegment::Lease lease_;
+  EventSink* sink_;
+  WaitPolicy policy_;
+  std::vector<Member> members_;
+  int position_ = 0;
+  Descriptor entered_{};
+  LiveCounters counters_;
+};
+
+}  // namespace ringcomm::inline v0::transport

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a rank waits for a flag: spin, yield, sleep, with a look around now and then (performance.md 1).
+#pragma once
+
+#include <cstdint>
+
+#include "ringcomm/core/status.hpp"
+#include "ringcomm/transport/transport.hpp"
+
+namespace ringcomm::inline v0::transport {
+
+/// Sleeps are cut into slices so that a wait finds out about failures even if nobody wakes it.
+inline constexpr std::int64_t kSliceNsMax = 10'000'000;
+/// When several lanes are waited for, only one can wake the sleeper.
+inline constexpr std::int64_t kManyLanesSliceNs = 1'000'000;
+inline constexpr int kYieldsPerCheck = 64;
+
+struct WaitPolicy {
+  int pauses = 1000;
+  int yields = 0;
+};
+
+/// own_core 1,000 pauses; oversubscribed 50 pauses, then 512 yields. automatic: by `ranks_on_host` against
+/// Limits::usable_cpus().
+WaitPolicy wait_policy(WaitStyle style, int ranks_on_host);
+
+/// One spin: the pause instruction or its like.
+inline void cpu_pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void yield_cpu();
+
+/// Returns ok when `ready()` is true, or the failure of `check()`. `sleep()` blocks for one slice at most.
+template <class Ready, class Check, class Sleep>
+Status wait_until(const WaitPolicy& policy, Ready&& ready, Check&& check, Sleep&& sleep) {
+  for (int i = 0; i < policy.pauses; ++i) {
+    if (ready()) return {};
+    cpu_pause();
+  }
+  for (int i = 1; i <= policy.yields; ++i) {
+    if (ready()) return {};
+    if (i % kYieldsPerCheck == 0) {
+      if (Status status = check(); !status.is_ok()) return status;
+    }
+    yield_cpu();
+  }
+  while (!ready()) {
+    if (Status status = check(); !status.is_ok()) return status;
+    sleep();
+  }
+  return {};
+}
+
+}  // namespace ringcomm::inline v0::transport
