@@ -63,19 +63,21 @@ struct Mount {
   std::string point;  ///< where
 };
 
-/// Fields of a line: id, parent, device, root, mount point, options, optional fields, "-", type, source,
-/// options (proc_pid_mountinfo(5)).
-std::optional<Mount> find_mount(std::string_view mountinfo, CgroupVersion version,
-                                std::string_view controller) {
+/// Of all mounts of the hierarchy. Fields of a line: id, parent, device, root, mount point, options, optional
+/// fields, "-", type, source, options (proc_pid_mountinfo(5)).
+std::vector<Mount> find_mounts(std::string_view mountinfo, CgroupVersion version,
+                               std::string_view controller) {
+  std::vector<Mount> mounts;
   for (const auto line : split(mountinfo, '\n')) {
     const auto fields = split(line, ' ');
     const auto dash = std::ranges::find(fields, std::string_view("-"));
-    if (fields.size() < 6 || fields.end() - dash < 4) continue;
+    if (dash - fields.begin() < 6 || fields.end() - dash < 4) continue;
     const bool is_v2 = dash[1] == "cgroup2";
     const bool is_v1 = dash[1] == "cgroup" && lists(dash[3], controller);
-    if (version == CgroupVersion::v2 ? is_v2 : is_v1) return Mount{unescape(fields[3]), unescape(fields[4])};
+    if (version == CgroupVersion::v2 ? is_v2 : is_v1)
+      mounts.push_back({unescape(fields[3]), unescape(fields[4])});
   }
-  return std::nullopt;
+  return mounts;
 }
 
 /// `path` without the leading `mount_root`; nothing when it lies outside (other namespace).
@@ -85,6 +87,20 @@ std::optional<std::string> path_below(std::string_view path, std::string_view mo
   path.remove_prefix(mount_root.size());
   if (!path.empty() && path.front() != '/') return std::nullopt;
   return std::string(path);
+}
+
+/// A group seen through a mount: the mount point, and the path below it ("" for the mount itself).
+struct Location {
+  std::string point;
+  std::string below;
+};
+
+/// Prefers a mount that shows the group: containers in containers bind other parts of the tree elsewhere.
+Location locate(const std::vector<Mount>& mounts, std::string_view group_path) {
+  for (const auto& mount : mounts) {
+    if (auto below = path_below(group_path, mount.root)) return {mount.point, *std::move(below)};
+  }
+  return {mounts.front().point, ""};
 }
 
 std::vector<fs::path> directories_of(const fs::path& mount_point, std::string_view relative) {
@@ -150,15 +166,15 @@ CgroupPath find_cgroup(const fs::path& root, std::string_view controller) {
   const Membership member =
       find_membership(read_small_file(root / "proc/self/cgroup", kMountinfoBytesMax), controller);
   if (member.version == CgroupVersion::none) return {};
-  Mount mount{"/", "/sys/fs/cgroup"};
-  if (member.version == CgroupVersion::v1) mount.point += "/" + std::string(controller);
-  if (auto found = find_mount(read_small_file(root / "proc/self/mountinfo", kMountinfoBytesMax),
-                              member.version, controller)) {
-    mount = *std::move(found);
+  auto mounts = find_mounts(read_small_file(root / "proc/self/mountinfo", kMountinfoBytesMax), member.version,
+                            controller);
+  if (mounts.empty()) {
+    const bool v1 = member.version == CgroupVersion::v1;
+    mounts.push_back({"/", v1 ? "/sys/fs/cgroup/" + std::string(controller) : "/sys/fs/cgroup"});
   }
-  const fs::path point = root / fs::path(mount.point).relative_path();
+  const Location group = locate(mounts, member.path);
   return {member.version, member.path,
-          directories_of(point, path_below(member.path, mount.root).value_or(""))};
+          directories_of(root / fs::path(group.point).relative_path(), group.below)};
 }
 
 std::optional<CgroupMemory> read_cgroup_memory(const CgroupPath& group) {

@@ -64,7 +64,8 @@ Result<DType> parse_dtype(std::string_view text) {
   for (const auto& [name, type] : kShortNames) {
     if (consider(name)) return type;
   }
-  return Status::invalid_argument(concat("unknown data type '", text, "'. Did you mean ", nearest, "?"));
+  return Status::invalid_argument(
+      concat("unknown data type '", text.substr(0, 100), "'. Did you mean ", nearest, "?"));
 }
 
 float to_float(fp16 value) {

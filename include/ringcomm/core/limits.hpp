@@ -15,15 +15,15 @@ namespace ringcomm::inline v0 {
 struct Limits {
   /// Of the cgroup (v1 or v2) on this process's path upwards that leaves the least room; groups nest, so this
   /// is the smallest limit unless a sibling fills a group further up.
-  std::optional<std::uint64_t> memory_limit_bytes;
+  std::optional<std::uint64_t> memory_limit_bytes{};
   /// Of that same cgroup, without file cache: the kernel drops the cache before it kills.
   std::uint64_t memory_used_bytes = 0;
-  std::uint64_t memory_available_bytes = 0;      ///< MemAvailable of /proc/meminfo; 0 when unknown
-  std::optional<double> cpu_quota;               ///< in CPUs: cpu.max, or cfs_quota / cfs_period
-  int cpus_allowed = 1;                          ///< sched_getaffinity
-  std::optional<std::uint64_t> file_size_bytes;  ///< RLIMIT_FSIZE, which also bounds a memfd (SIGXFSZ)
-  std::optional<std::uint64_t> locked_bytes;     ///< RLIMIT_MEMLOCK
-  std::string cgroup;                            ///< "v2:/path", "v1:/path" or "none"
+  std::uint64_t memory_available_bytes = 0;        ///< MemAvailable of /proc/meminfo; 0 when unknown
+  std::optional<double> cpu_quota{};               ///< in CPUs: cpu.max, or cfs_quota / cfs_period
+  int cpus_allowed = 1;                            ///< sched_getaffinity
+  std::optional<std::uint64_t> file_size_bytes{};  ///< RLIMIT_FSIZE, which also bounds a memfd (SIGXFSZ)
+  std::optional<std::uint64_t> locked_bytes{};     ///< RLIMIT_MEMLOCK
+  std::string cgroup{};                            ///< "v2:/path", "v1:/path" or "none"
 
   /// CPUs that can run without being throttled: the smaller of affinity and quota (rounded down), at least 1.
   int usable_cpus() const;

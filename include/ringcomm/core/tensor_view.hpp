@@ -32,17 +32,19 @@ struct TensorView {
   std::array<std::int64_t, kAxesMax> strides{};
   DeviceId device{};
 
-  /// Row-major (last axis fastest) view.
+  /// Row-major (last axis fastest) view. More than kAxesMax extents give a view that validate() refuses.
   static TensorView contiguous(void* data, DType dtype, std::initializer_list<std::int64_t> shape);
 
+  /// 1 without axes; saturates where validate() would refuse the size.
   std::int64_t element_count() const;
   /// element_count() * bytes_of(dtype): the payload, not the span between first and last element.
   std::size_t bytes() const;
   bool is_contiguous() const;
 };
 
-/// invalid_argument when an axis is negative, the byte count overflows 63 bits, `data` is null with elements,
-/// or `axes` is out of range; `what` opens the message ("q", "kv", ...).
+/// invalid_argument when an extent or the stride of an axis with two or more elements is negative, the bytes
+/// or the distance from the first to the last element overflow 63 bits, `data` is null with elements, `axes`
+/// is out of range, or the data type is unknown; `what` opens the message ("q", "kv", ...).
 Status validate(const TensorView& view, std::string_view what);
 
 }  // namespace ringcomm::inline v0
