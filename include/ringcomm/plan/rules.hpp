@@ -20,12 +20,23 @@ enum class RotationMode : std::uint8_t {
 };
 enum class Overlap : std::uint8_t { off, on };  ///< on: step t+1 is received while step t is computed
 
-/// Meaning of Op::code in the plans below.
+/// Meaning of Op::code in the plans below. Bytes read are [0, bytes) of a view, [offset, offset + bytes) of a
+/// slot.
 enum class ComputeCode : std::uint32_t {
-  consume = 0,     ///< hand the block to the caller (a rotation step), or copy it to its place (all-gather)
-  merge = 1,       ///< k-way merge of all partials of a row range into target_slot
-  copy_result = 2  ///< copy a merged row range to the caller's output
+  /// Hand the block to the caller (a rotation step), or copy it to its place (all-gather). With a target_slot
+  /// the source is read from its beginning and `offset` is the place inside target_slot; without one, and
+  /// from
+  /// a result slot, the block is already in its place.
+  consume = 0,
+  /// k-way merge of all partials of the row range [offset, offset + bytes) into the beginning of target_slot:
+  /// of `slot` the range itself, of every peer the view held from it or the beginning of its slot 2 + peer.
+  merge = 1,
+  copy_result = 2  ///< copy the merged rows of `block` to the caller's output
 };
+
+/// In all slices the transfers of a rank are on one queue; list order is an order in which one thread can run
+/// a whole slice (all ranks doing so) without deadlock; an offer, its take or pull, its release and its
+/// reclaim carry the same step, block and bytes.
 
 /// Ring rotation over `ranks`: at step t = 0..N-1 rank r consumes the block of rank (r - t*direction) mod N.
 struct RotationRule {
@@ -41,11 +52,14 @@ struct RotationRule {
   std::vector<std::uint8_t> needed;
 };
 /// invalid_argument names the value that is wrong. Slot 0 is the own block; relay adds arena slots 1 and 2,
-/// each as large as the largest block that this rank receives.
+/// each as large as the largest block that this rank receives. Direct: everything on the compute queue. Relay
+/// with overlap off: the same operations on the compute queue, without `after`. In a group, an `after` of any
+/// member holds back the whole group.
 Result<RankPlan> rotation_slice(const RotationRule& rule, int rank);
 
-/// All ranks get all blocks. Slot 0 own block. In direct_read each peer's block is consumed in place (one
-/// copy to its place); in two_sided slot 1 is the gathered result and blocks arrive at their offset.
+/// All ranks get all blocks. Slot 0 own block, slot 1 the gathered result. In direct_read each peer's block
+/// is consumed in place (one copy to its place in slot 1); in two_sided blocks arrive at their place in slot
+/// 1, and their consume says that they are there. All on the compute queue.
 struct AllGatherRule {
   int ranks = 1;
   Access access = Access::direct_read;
@@ -53,7 +67,8 @@ struct AllGatherRule {
 };
 Result<RankPlan> all_gather_slice(const AllGatherRule& rule, int rank);
 
-/// Zero-byte offers to all, taken from all.
+/// Zero-byte offers to all, taken from all before the first is released. two_sided: one group; slot 1 is an
+/// empty arena slot. All on the compute queue.
 struct BarrierRule {
   int ranks = 1;
   Access access = Access::direct_read;
@@ -67,7 +82,8 @@ enum class MergeAlgorithm : std::uint8_t {
 /// softmax_all_reduce over `rows` rows of `row_bytes` bytes each (statistics included). Slot 0: this rank's
 /// partial. Slot 1 (result): the merged rows of this rank's slice (two_shot) or all rows (one_shot).
 /// two_sided adds arena slots: slot 2 + p holds what arrived from peer p. Computes: merge (offset, bytes =
-/// the row range), then per peer copy_result (block = the peer whose slice it is).
+/// the row range), then copy_result of the own merged rows (one_shot: all rows) and, in two_shot, of every
+/// peer's (block = the rank whose slice it is). All on the compute queue.
 struct SoftmaxRule {
   int ranks = 1;
   Access access = Access::direct_read;
