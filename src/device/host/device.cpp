@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ringcomm/device/device.hpp"
+
+#include <cstring>
+#include <functional>
+
+#include "core/try.hpp"
+#include "device/host/event.hpp"
+#include "device/host/stream.hpp"
+#include "ringcomm/core/text.hpp"
+
+namespace ringcomm::inline v0 {
+namespace {
+
+Status check_copy(const void* target, const void* source, std::size_t bytes) {
+  if (bytes != 0 && (target == nullptr || source == nullptr)) {
+    return Status::invalid_argument(
+        concat("copy of ", bytes, " bytes with a null ", target == nullptr ? "target" : "source"));
+  }
+  const auto first = reinterpret_cast<std::uintptr_t>(target),
+             other = reinterpret_cast<std::uintptr_t>(source);
+  if (bytes != 0 && (first > other ? first - other : other - first) < bytes) {
+    return Status::invalid_argument(concat("copy of ", bytes, " bytes between ranges that overlap"));
+  }
+  return {};
+}
+
+class HostDevice final : public Device {
+ public:
+  DeviceId id() const override { return {}; }
+
+  Result<Stream> create_stream(const StreamOptions& options) override {
+    RINGCOMM_TRY_ASSIGN(auto stream, HostStream::create(options));
+    return Stream(std::move(stream));
+  }
+
+  Result<Event> create_event() override { return Event(std::make_unique<HostEvent>()); }
+
+  Result<std::shared_ptr<Segment>> allocate(const SegmentOptions& options) override {
+    return Segment::create(options);
+  }
+
+  Status copy(void* target, const void* source, std::size_t bytes, StreamView stream) override {
+    RINGCOMM_TRY(check_copy(target, source, bytes));
+    const auto copy_now = [=]() -> Status {
+      if (bytes != 0) std::memcpy(target, source, bytes);
+      return {};
+    };
+    return stream ? stream.impl->enqueue(copy_now, Deadline::after(std::chrono::minutes(10))) : copy_now();
+  }
+};
+
+}  // namespace
+
+Device& host_device() {
+  static HostDevice device;
+  return device;
+}
+
+}  // namespace ringcomm::inline v0
