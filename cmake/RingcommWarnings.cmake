@@ -5,7 +5,9 @@ target_compile_options(ringcomm_warnings INTERFACE
   -Wall -Wextra -Wconversion -Wshadow -Wundef -Werror -ffp-contract=off
   $<$<CONFIG:Debug>:-fno-omit-frame-pointer>)
 if(RINGCOMM_SANITIZE)
-  target_compile_options(ringcomm_warnings INTERFACE -fsanitize=${RINGCOMM_SANITIZE} -fno-omit-frame-pointer
-    $<$<STREQUAL:${RINGCOMM_SANITIZE},address,undefined>:-fno-sanitize-recover=all>)
+  target_compile_options(ringcomm_warnings INTERFACE -fsanitize=${RINGCOMM_SANITIZE} -fno-omit-frame-pointer)
+  if(RINGCOMM_SANITIZE MATCHES "undefined")
+    target_compile_options(ringcomm_warnings INTERFACE -fno-sanitize-recover=all)
+  endif()
   target_link_options(ringcomm_warnings INTERFACE -fsanitize=${RINGCOMM_SANITIZE})
 endif()
