@@ -62,31 +62,38 @@ class LaneChannel final : public TransportChannel {
 
   /// Sends and recvs that stand next to each other: all in flight at once, each lane in order.
   Status run_group(std::span<const TransportOp> group, Deadline deadline);
+  /// Moves whatever can move without waiting; awake when nothing of the group is left at this member.
   Status advance(std::span<const TransportOp> group, bool& is_done);
-  Status advance_sends(Member& m, std::span<const TransportOp> group, bool& is_done);
-  Status advance_receives(Member& m, std::span<const TransportOp> group, bool& is_done);
-  Status look_around_group(std::span<const TransportOp> group, Deadline deadline, std::int64_t& started_ns);
-  /// What the group waits for at this member, awake if nothing.
+  Status advance_sends(Member& m, std::span<const TransportOp> group);
+  Status advance_receives(Member& m, std::span<const TransportOp> group);
+  Status look_around(std::span<const TransportOp> group, Deadline deadline, std::int64_t& started_ns);
   Sleeping pending(const Member& m, std::span<const TransportOp> group) const;
+  void sleep(std::span<const TransportOp> group, Deadline deadline);
 
-  Status post(const TransportOp& op, Member& m, ParcelKind kind);
+  void post(const TransportOp& op, Member& m, ParcelKind kind, const BlockAddress& address);
+  /// Where op.address lies in a registered segment that the member knows; invalid_argument if nowhere.
   Status own_block(const TransportOp& op, Member& m, BlockAddress& address);
   /// Compares what the peer says with `op`, then finds its data.
   Status open_parcel(const TransportOp& op, Member& m, ParcelKind kind, const std::byte*& data);
   Status find_data(const BlockAddress& address, Member& m, const std::byte*& data);
-  Status copy_in(const TransportOp& op, const std::byte* data);
+  void copy_in(const TransportOp& op, const std::byte* data);
 
-  Status wait(Wait wait);
+  Status wait(Member& m, Sleeping what, const Descriptor& mine, Deadline deadline);
+  /// Called now and then while a wait lasts: failures, the member's state and head, the deadline.
   Status look_around(Wait& wait);
   Status check_member(const Wait& wait);
+  Status check_deadline(Wait& wait);
+  bool is_over(const Wait& wait) const;
+  void say_awaited(const Member* m);
+
   Status explain_timeout(const Wait& wait);
-  std::string where_are_all(const Descriptor& mine, int culprit) const;
+  std::string arrivals(const Descriptor& mine, const Member& culprit) const;
   /// The end of the chain "rank 1 waits for rank 0, rank 0 waits for rank 3".
   const Member& follow_waits(const Member& first) const;
-  bool is_over(const Wait& wait) const;
 
-  /// Makes it this rank's failure, with a record.
-  Status fail(Status status, int culprit, const Descriptor& descriptor);
+  Status fail(Status status, const Member& culprit) {
+    return endpoint_->fail(std::move(status), culprit.rank);
+  }
   void record(const Descriptor& descriptor, const Member& m, OpState state) {
     if (sink_ != nullptr) sink_->record(descriptor, m.rank, state);
   }
