@@ -76,9 +76,9 @@ struct RankPlan {
   OpCode op = OpCode::none;
   std::int32_t steps = 0;
   std::uint64_t signature = 0;  ///< hash of the rule; equal on all ranks that agree
-  std::vector<Slot> slots;
-  std::vector<Op> ops;
-  std::vector<Tile> tiles;
+  std::vector<Slot> slots{};
+  std::vector<Op> ops{};
+  std::vector<Tile> tiles{};
   friend bool operator==(const RankPlan&, const RankPlan&) = default;
 
   std::uint64_t arena_bytes() const;

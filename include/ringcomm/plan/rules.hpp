@@ -44,12 +44,12 @@ struct RotationRule {
   Access access = Access::direct_read;
   RotationMode mode = RotationMode::direct;
   Overlap overlap = Overlap::on;
-  int direction = +1;                      ///< +1: data moves from rank r to r+1; -1: to r-1
-  std::vector<std::uint64_t> block_bytes;  ///< [ranks]; 0 is legal and still takes part
+  int direction = +1;                        ///< +1: data moves from rank r to r+1; -1: to r-1
+  std::vector<std::uint64_t> block_bytes{};  ///< [ranks]; 0 is legal and still takes part
   std::uint64_t chunk_bytes = 0;  ///< relay: a step's message is cut into chunks of this size; 0 = whole
   /// [ranks * ranks], needed[r * ranks + s] != 0 if rank r reads the block of s; empty means all. A block
   /// nobody further on reads does not travel; a step whose block r does not need has no compute.
-  std::vector<std::uint8_t> needed;
+  std::vector<std::uint8_t> needed{};
 };
 /// invalid_argument names the value that is wrong. Slot 0 is the own block; relay adds arena slots 1 and 2,
 /// each as large as the largest block that this rank receives. Direct: everything on the compute queue. Relay
@@ -63,7 +63,7 @@ Result<RankPlan> rotation_slice(const RotationRule& rule, int rank);
 struct AllGatherRule {
   int ranks = 1;
   Access access = Access::direct_read;
-  std::vector<std::uint64_t> block_bytes;  ///< [ranks]
+  std::vector<std::uint64_t> block_bytes{};  ///< [ranks]
 };
 Result<RankPlan> all_gather_slice(const AllGatherRule& rule, int rank);
 

@@ -16,10 +16,10 @@ namespace ringcomm::inline v0::plan {
 struct Coverage {
   /// Blocks: consumed[r * ranks + s] = 1 if rank r must consume the block of s exactly once, 0 if never.
   /// Empty: not checked. Looks at computes with ComputeCode::consume.
-  std::vector<std::uint8_t> consumed;
+  std::vector<std::uint8_t> consumed{};
   /// Attention: visible[q * chunks + k] = 1 if chunk pair (q, k) holds a visible (query, key) pair.
   int chunks = 0;
-  std::vector<std::uint8_t> visible;
+  std::vector<std::uint8_t> visible{};
 };
 
 /// Numbers that a plan's reader wants beside the verdict.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/rule_checks.hpp"
+#include "plan/rules/rule_checks.hpp"
 
 #include "ringcomm/core/text.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/direct_read.hpp"
+#include "plan/rules/direct_read.hpp"
 
 #include <utility>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices of the all-gather and the barrier: one exchange between all pairs, without relay.
 #include "core/try.hpp"
-#include "plan/direct_read.hpp"
 #include "plan/fnv.hpp"
-#include "plan/rule_checks.hpp"
+#include "plan/rules/direct_read.hpp"
+#include "plan/rules/rule_checks.hpp"
 #include "ringcomm/plan/rules.hpp"
 
 namespace ringcomm::inline v0::plan {

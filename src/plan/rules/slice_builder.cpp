@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/slice_builder.hpp"
+#include "plan/rules/slice_builder.hpp"
 
 #include <algorithm>
 #include <numeric>

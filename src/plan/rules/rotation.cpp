@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices of the ring rotation: checks, the direct form, and the choice between the forms.
-#include "plan/rotation.hpp"
+#include "plan/rules/rotation.hpp"
 
 #include <algorithm>
 
 #include "core/try.hpp"
-#include "plan/direct_read.hpp"
 #include "plan/fnv.hpp"
-#include "plan/rule_checks.hpp"
+#include "plan/rules/direct_read.hpp"
+#include "plan/rules/rule_checks.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::plan {

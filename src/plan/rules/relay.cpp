@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "plan/rotation.hpp"
-#include "plan/slice_builder.hpp"
+#include "plan/rules/rotation.hpp"
+#include "plan/rules/slice_builder.hpp"
 
 namespace ringcomm::inline v0::plan {
 namespace {

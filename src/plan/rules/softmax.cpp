@@ -5,7 +5,7 @@
 
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
-#include "plan/rule_checks.hpp"
+#include "plan/rules/rule_checks.hpp"
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/plan/rules.hpp"
 

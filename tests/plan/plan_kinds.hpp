@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// All slices of a rule, and what they must cover: shared by the tests of this room.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "ringcomm/core/text.hpp"
+#include "ringcomm/plan/rules.hpp"
+#include "ringcomm/plan/verify.hpp"
+
+namespace ringcomm::plan::testing {
+
+struct Case {
+  std::string name;
+  std::vector<RankPlan> slices;
+  Coverage coverage;
+};
+
+template <class Rule>
+std::vector<RankPlan> slices_of(const Rule& rule, Result<RankPlan> (*make)(const Rule&, int)) {
+  std::vector<RankPlan> slices;
+  for (int rank = 0; rank < rule.ranks; ++rank) {
+    Result<RankPlan> slice = make(rule, rank);
+    EXPECT_TRUE(slice.is_ok()) << slice.status().to_string();
+    if (slice.is_ok()) slices.push_back(std::move(slice).value());
+  }
+  return slices;
+}
+
+inline std::vector<std::uint8_t> everything(int ranks) {
+  return std::vector<std::uint8_t>(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks), 1);
+}
+
+inline std::vector<std::uint8_t> only_own(int ranks) {
+  const auto n = static_cast<std::size_t>(ranks);
+  std::vector<std::uint8_t> matrix(n * n, 0);
+  for (std::size_t rank = 0; rank < n; ++rank) matrix[rank * n + rank] = 1;
+  return matrix;
+}
+
+inline Case rotation_case(const RotationRule& rule) {
+  std::string name = concat(
+      "rotation ranks ", rule.ranks, rule.access == Access::direct_read ? " direct_read" : " two_sided",
+      rule.mode == RotationMode::direct ? " direct" : " relay",
+      rule.overlap == Overlap::on ? " overlap" : " serial", " direction ", rule.direction, " chunk ",
+      rule.chunk_bytes, rule.needed.empty() ? " all" : " pruned", " blocks");
+  for (const std::uint64_t bytes : rule.block_bytes) name += concat(" ", bytes);
+  return {
+      std::move(name),
+      slices_of(rule, rotation_slice),
+      {.consumed = rule.needed.empty() ? everything(rule.ranks) : rule.needed, .chunks = 0, .visible = {}}};
+}
+
+inline Case all_gather_case(const AllGatherRule& rule) {
+  return {
+      concat("all-gather ranks ", rule.ranks, rule.access == Access::direct_read ? " direct" : " messages"),
+      slices_of(rule, all_gather_slice),
+      {.consumed = everything(rule.ranks), .chunks = 0, .visible = {}}};
+}
+
+inline Case barrier_case(const BarrierRule& rule) {
+  return {concat("barrier ranks ", rule.ranks, rule.access == Access::direct_read ? " direct" : " messages"),
+          slices_of(rule, barrier_slice),
+          {}};
+}
+
+inline Case softmax_case(const SoftmaxRule& rule) {
+  const bool is_two_shot = rule.algorithm == MergeAlgorithm::two_shot;
+  return {
+      concat("softmax ranks ", rule.ranks, rule.access == Access::direct_read ? " direct" : " messages",
+             is_two_shot ? " two-shot" : " one-shot", " rows ", rule.rows),
+      slices_of(rule, softmax_slice),
+      {.consumed = is_two_shot ? everything(rule.ranks) : only_own(rule.ranks), .chunks = 0, .visible = {}}};
+}
+
+/// Every access, mode and overlap that exists.
+std::vector<RotationRule> rotation_forms(int ranks);
+
+}  // namespace ringcomm::plan::testing
