@@ -52,8 +52,7 @@ Status StreamQueue::enqueue(Task task, Deadline deadline) {
   if (is_closed_) return Status::aborted("stream is being destroyed (it takes no more tasks)");
   tasks_[enqueued_ % tasks_.size()] = std::move(task);
   enqueued_.store(enqueued_ + 1, std::memory_order_release);
-  lock.unlock();
-  work_.notify_one();
+  work_.notify_one();  // under the lock: the task may end the stream as soon as it can run
   return {};
 }
 
