@@ -7,9 +7,9 @@
 #include <array>
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "core/env_guard.hpp"
+#include "ringcomm/core/log.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm {
@@ -159,6 +159,17 @@ TEST(EnvTest, ChoiceGivesTheIndexOfValueOrDefault) {
             "RINGCOMM_WAIT=own is not accepted (automatic, own_core or oversubscribed).");
 }
 
+TEST(EnvTest, ThisProcessIsWarnedAboutOnce) {
+  const EnvGuard guard("RINGCOMM_TIMOUT", "3s");
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view text) { lines.emplace_back(text); });
+  warn_unknown_env();
+  warn_unknown_env();
+  set_log_sink({});
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("RINGCOMM_TIMOUT"), std::string::npos);
+}
+
 TEST(EnvTest, UnknownVariablesAreNamedWithTheNearestKnownOne) {
   const std::vector<std::string> environment{"PATH=/bin",          "RINGCOMM_TIMOUT=3s", "RINGCOMM_RANK=1",
                                              "RINGCOMM_TRANSPORT", "ringcomm_rank=1",    "=RINGCOMM_X",
@@ -169,6 +180,62 @@ TEST(EnvTest, UnknownVariablesAreNamedWithTheNearestKnownOne) {
             "environment variable RINGCOMM_TIMOUT is not known (it has no effect). Did you mean "
             "RINGCOMM_TIMEOUT?");
   EXPECT_NE(warnings[1].find("Did you mean RINGCOMM_TRANSPORTS?"), std::string::npos);
+}
+
+TEST(EnvTest, TableHasUniqueNamesAndWholeSentences) {
+  std::set<std::string_view> names;
+  for (const auto& variable : env_table()) {
+    EXPECT_TRUE(names.insert(variable.name).second) << variable.name;
+    EXPECT_TRUE(variable.name.starts_with("RINGCOMM_"));
+    EXPECT_TRUE(variable.sentence.ends_with('.')) << variable.name;
+    EXPECT_EQ(variable.sentence.find('|'), std::string_view::npos) << "breaks the table of the documentation";
+  }
+}
+
+Status status_of_value(const EnvVariable& variable) {
+  switch (variable.type) {
+    case EnvType::text:
+      return {};
+    case EnvType::integer:
+      return env_integer(variable.name).status();
+    case EnvType::bytes:
+      return env_bytes(variable.name).status();
+    case EnvType::milliseconds:
+      return env_milliseconds(variable.name).status();
+    case EnvType::flag:
+      return env_flag(variable.name).status();
+  }
+  return Status::internal("a type without a reader");
+}
+
+TEST(EnvTest, EveryDefaultIsAcceptedByItsOwnType) {
+  for (const auto& variable : env_table()) {
+    const EnvGuard guard(std::string(variable.name), std::nullopt);
+    const Status status = status_of_value(variable);
+    EXPECT_TRUE(status.is_ok() || (variable.default_value.empty() && status.code() == StatusCode::not_found))
+        << variable.name << ": " << status.to_string();
+  }
+}
+
+std::string_view word_for(EnvType type) {
+  constexpr std::array<std::string_view, 5> kWords{"text", "integer", "bytes", "milliseconds", "flag"};
+  return kWords[static_cast<std::size_t>(type)];
+}
+
+TEST(EnvDocumentationTest, PageHasExactlyTheRowsOfTheTable) {
+  std::ifstream page(RINGCOMM_SOURCE_DIR "/docs/environment.md");
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("| `RINGCOMM_")) rows.push_back(line);
+  }
+  std::vector<std::string> expected;
+  for (const auto& variable : env_table()) {
+    const std::string fallback =
+        variable.default_value.empty() ? "unset" : concat('`', variable.default_value, '`');
+    expected.push_back(concat("| `", variable.name, "` | ", word_for(variable.type), " | ", fallback, " | ",
+                              variable.sentence, " |"));
+  }
+  EXPECT_EQ(rows, expected) << "docs/environment.md and the table in src/core/env.cpp must agree";
 }
 
 }  // namespace

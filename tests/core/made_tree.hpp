@@ -28,7 +28,10 @@ class MadeTree {
   const std::filesystem::path& root() const { return root_; }
   /// `path` is relative to the root, without a leading slash.
   void write(const std::filesystem::path& path, std::string_view text) const {
-    std::filesystem::create_directories((root_ / path).parent_path());
+    // A new file each time: some file systems flush to disk when an old one is truncated and written again.
+    if (!std::filesystem::remove(root_ / path)) {
+      std::filesystem::create_directories((root_ / path).parent_path());
+    }
     std::ofstream(root_ / path, std::ios::binary) << text;
   }
 
