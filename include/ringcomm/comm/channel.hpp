@@ -18,6 +18,10 @@
 
 namespace ringcomm::inline v0 {
 
+/// Whether begin() tells the peers at once, or the caller does so later through transport().announce(), from
+/// the stream that will run the operation.
+enum class Announce : std::uint8_t { now, later };
+
 /// An entered operation; leaving it (destruction) ends the caller's turn on the channel.
 class OperationScope {
  public:
@@ -50,11 +54,13 @@ class Channel {
   int size() const;
   /// The communicator's rank of member `index`.
   int member(int index) const;
+  bool is_key(const std::vector<int>& members, std::uint32_t ordinal) const;
 
-  /// Starts the next operation: counts the sequence, announces it to the peers, checks the thread rule, fork
-  /// and health. `deadline` zero means the communicator's.
+  /// Starts the next operation: checks fork, thread rule and health, counts the sequence, announces it to the
+  /// peers. `deadline` zero means the communicator's. Errors: not_available in a forked child,
+  /// invalid_argument when another thread is inside (debug builds), the communicator's failure.
   Result<OperationScope> begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
-                               std::chrono::milliseconds deadline = {});
+                               std::chrono::milliseconds deadline = {}, Announce announce = Announce::now);
   /// Makes `reason` this communicator's failure (unless it has one) and tells all ranks. Returns the failure
   /// in force.
   Status fail(Status reason);
@@ -71,6 +77,8 @@ class Channel {
   void count_packed(std::size_t bytes);
   /// The communicator's own stream, started on first use.
   Result<StreamView> comm_stream();
+  /// Kept for the layer above (lowered programs, unfinished work); dropped before the lanes are closed.
+  std::shared_ptr<void>& extension();
 
  private:
   friend class OperationScope;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ringcomm/comm/channel.hpp"
+
+#include <utility>
+
+#include "comm/comm_state.hpp"
+#include "ringcomm/core/log.hpp"
+#include "ringcomm/core/text.hpp"
+
+namespace ringcomm::inline v0 {
+
+OperationScope::OperationScope(OperationScope&& other) noexcept
+    : channel_(std::exchange(other.channel_, nullptr)),
+      descriptor_(other.descriptor_),
+      deadline_(other.deadline_) {}
+
+OperationScope::~OperationScope() {
+  if (channel_ != nullptr) channel_->parts_->state->turn.leave();
+}
+
+Channel::Channel(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Channel::~Channel() { parts_->extension.reset(); }
+
+int Channel::rank() const { return parts_->position; }
+int Channel::size() const { return static_cast<int>(parts_->members.size()); }
+int Channel::member(int index) const { return parts_->members[static_cast<std::size_t>(index)]; }
+bool Channel::is_key(const std::vector<int>& members, std::uint32_t ordinal) const {
+  return parts_->ordinal == ordinal && parts_->members == members;
+}
+
+Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
+                                      std::chrono::milliseconds deadline, Announce announce) {
+  comm::CommState& state = *parts_->state;
+  if (state.is_forked_copy()) return state.fork_error();
+  if (deadline.count() < 0) {
+    return Status::invalid_argument(
+        concat("deadline of ", name_of(op), " is ", deadline.count(), " ms (it may not be negative)"));
+  }
+  if (!state.turn.enter()) {
+    return Status::invalid_argument(concat("two threads use the communicator of rank ", state.rank,
+                                           " at the same time: ", name_of(op),
+                                           " was called while another thread is inside (one at a time)"));
+  }
+  OperationScope scope;
+  scope.channel_ = this;  // from here on leaving the scope leaves the turn
+  if (Status health = state.transport->health(); !health.is_ok()) return health;
+  scope.deadline_ = Deadline::after(deadline.count() == 0 ? state.deadline : deadline);
+  scope.descriptor_.op = op;
+  scope.descriptor_.dtype = dtype;
+  scope.descriptor_.reduce_op = reduce_op;
+  scope.descriptor_.signature = signature;
+  scope.descriptor_.sequence = ++parts_->sequence;
+  if (announce == Announce::now) parts_->lanes->announce(scope.descriptor_);
+  return scope;
+}
+
+Status Channel::fail(Status reason) {
+  comm::CommState& state = *parts_->state;
+  if (state.is_forked_copy()) return state.fork_error();
+  state.transport->abort(reason);
+  Status in_force = state.transport->health();
+  return in_force.is_ok() ? reason : in_force;
+}
+
+TransportChannel& Channel::transport() { return *parts_->lanes; }
+Capabilities Channel::capabilities() const { return parts_->state->transport->capabilities(); }
+
+Result<ArenaBlock> Channel::allocate(std::size_t bytes) {
+  if (parts_->state->is_forked_copy()) return parts_->state->fork_error();
+  return parts_->state->pool->allocate(bytes);
+}
+
+bool Channel::is_offerable(const void* address, std::size_t bytes) const {
+  return bytes == 0 || parts_->state->pool->is_offerable(address, bytes);
+}
+
+void Channel::count_packed(std::size_t bytes) {
+  comm::CommState& state = *parts_->state;
+  if (bytes == 0 || state.bytes_packed.fetch_add(bytes, std::memory_order_relaxed) != 0) return;
+  log(LogLevel::info,
+      concat("copied: not in a window (rank ", state.rank, " packed ", format_bytes(bytes),
+             " for its peers; contiguous memory from Communicator::allocate is read in place)"));
+}
+
+Result<StreamView> Channel::comm_stream() {
+  if (parts_->state->is_forked_copy()) return parts_->state->fork_error();
+  return parts_->state->own_stream();
+}
+
+std::shared_ptr<void>& Channel::extension() { return parts_->extension; }
+
+}  // namespace ringcomm::inline v0

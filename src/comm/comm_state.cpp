@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/comm_state.hpp"
+
+#include <algorithm>
+
+#include "core/try.hpp"
+#include "device/host/fork_guard.hpp"
+#include "ringcomm/core/text.hpp"
+#include "ringcomm/device/device.hpp"
+
+namespace ringcomm::inline v0::comm {
+
+// Queued work uses lanes and slots, slots belong to the arenas, and the arenas' memory is the transport's to
+// let go: the order below is the order of use.
+CommState::~CommState() {
+  stream.reset();
+  channels.clear();
+  if (pool) pool->close();
+  transport.reset();
+}
+
+bool CommState::is_forked_copy() const { return fork_generation != ringcomm::fork_generation(); }
+
+Status CommState::fork_error() const {
+  return Status::not_available(concat("communicator used in a forked child: rank ", rank, " of ", size,
+                                      " belongs to the parent process (the child's copy is dead)"));
+}
+
+Status CommState::health() const { return is_forked_copy() ? fork_error() : transport->health(); }
+
+Result<StreamView> CommState::own_stream() {
+  const std::lock_guard lock(stream_mutex);
+  if (!stream) {
+    StreamOptions options;
+    options.placement = placement;
+    RINGCOMM_TRY_ASSIGN(auto made, host_device().create_stream(options));
+    stream = std::make_unique<Stream>(std::move(made));
+  }
+  return stream->view();
+}
+
+Status CommState::open(std::vector<int> members, std::uint32_t ordinal, Deadline wait_until) {
+  auto parts = std::make_unique<Channel::Parts>();
+  parts->state = this;
+  parts->position = static_cast<int>(std::ranges::find(members, rank) - members.begin());
+  RINGCOMM_TRY_ASSIGN(parts->lanes, transport->open_channel(ChannelKey{members, ordinal}, wait_until));
+  parts->members = std::move(members);
+  parts->ordinal = ordinal;
+  channels.push_back(std::make_unique<Channel>(std::move(parts)));
+  return {};
+}
+
+}  // namespace ringcomm::inline v0::comm

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a communicator and its channels share.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "comm/memory_pool.hpp"
+#include "comm/turn.hpp"
+#include "ringcomm/comm/channel.hpp"
+#include "ringcomm/comm/communicator.hpp"
+
+namespace ringcomm::inline v0::comm {
+
+struct CommState {
+  CommState() = default;
+  CommState(const CommState&) = delete;
+  CommState& operator=(const CommState&) = delete;
+  ~CommState();
+
+  int rank = 0;
+  int size = 1;
+  std::uint32_t fork_generation = 0;
+  std::chrono::milliseconds deadline{0};
+  Placement placement;
+  std::unique_ptr<Transport> transport;
+  std::shared_ptr<MemoryPool> pool;
+  std::vector<std::unique_ptr<Channel>> channels;  ///< the first one has all ranks
+  Turn turn;
+  std::atomic<std::uint64_t> bytes_packed{0};
+  std::mutex stream_mutex;
+  std::unique_ptr<Stream> stream;
+
+  bool is_forked_copy() const;
+  /// not_available in a forked child, else the transport's health.
+  Status health() const;
+  Status fork_error() const;
+  Result<StreamView> own_stream();
+  Status open(std::vector<int> members, std::uint32_t ordinal, Deadline wait_until);
+};
+
+}  // namespace ringcomm::inline v0::comm
+
+namespace ringcomm::inline v0 {
+
+struct Channel::Parts {
+  comm::CommState* state = nullptr;
+  std::vector<int> members;
+  std::uint32_t ordinal = 0;
+  int position = 0;
+  std::uint32_t sequence = 0;
+  std::unique_ptr<TransportChannel> lanes;
+  std::shared_ptr<void> extension;
+};
+
+}  // namespace ringcomm::inline v0

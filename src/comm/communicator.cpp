@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ringcomm/comm/communicator.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "comm/comm_state.hpp"
+#include "comm/guard.hpp"
+#include "comm/select_transport.hpp"
+#include "comm/settings.hpp"
+#include "core/try.hpp"
+#include "device/host/fork_guard.hpp"
+#include "ringcomm/core/text.hpp"
+#include "ringcomm/topology/binding.hpp"
+
+namespace ringcomm::inline v0 {
+
+struct Communicator::Impl {
+  comm::CommState state;
+};
+
+namespace comm {
+namespace {
+
+constexpr int kRanksMax = 1024;
+constexpr std::chrono::minutes kDeadlineDefault{10};
+
+// What a rank can prepare without the others; its failure is told to them by select_transport().
+Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorOptions& options,
+               Settings& settings) {
+  state.rank = bootstrap.rank();
+  state.size = bootstrap.size();
+  state.fork_generation = fork_generation();
+  state.deadline = kDeadlineDefault;
+  RINGCOMM_TRY_ASSIGN(settings, resolve_settings(options));
+  state.deadline = settings.deadline;
+  const auto placements = spread_ranks(discover_cores(), state.size);
+  if (static_cast<std::size_t>(state.rank) < placements.size())
+    state.placement = placements[static_cast<std::size_t>(state.rank)];
+  PoolOptions pool;
+  pool.kind = bootstrap.kind() == GroupKind::threads ? SegmentKind::local : SegmentKind::shareable;
+  pool.memory_node = state.placement.memory_node;
+  pool.arena_bytes = settings.arena_bytes;
+  pool.pin = settings.pin;
+  RINGCOMM_TRY_ASSIGN(state.pool, MemoryPool::create(pool));
+  return {};
+}
+
+Status connect(CommState& state, Bootstrap& bootstrap, const TransportOptions& options, Deadline deadline) {
+  RINGCOMM_TRY(state.transport->connect(bootstrap, options, deadline));
+  Status opened = state.pool->attach(*state.transport);
+  if (opened.is_ok()) {
+    std::vector<int> everybody(static_cast<std::size_t>(state.size));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    opened = state.open(std::move(everybody), 0, deadline);
+  }
+  // Whoever connected and then fails releases the others, which are already waiting for it.
+  if (!opened.is_ok()) state.transport->abort(opened);
+  return opened;
+}
+
+Status check_members(const std::vector<int>& members, int rank, int size) {
+  std::vector<bool> seen(static_cast<std::size_t>(size));
+  for (const int member : members) {
+    if (member < 0 || member >= size) {
+      return Status::invalid_argument(
+          concat("open_channel: member ", member, " is no rank of a communicator of ", size));
+    }
+    if (seen[static_cast<std::size_t>(member)])
+      return Status::invalid_argument(concat("open_channel: rank ", member, " is listed twice"));
+    seen[static_cast<std::size_t>(member)] = true;
+  }
+  if (members.empty() || !seen[static_cast<std::size_t>(rank)])
+    return Status::invalid_argument(
+        concat("open_channel: rank ", rank, " is not among the members it listed"));
+  return {};
+}
+
+}  // namespace
+}  // namespace comm
+
+Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  Communicator moved(std::move(other));
+  std::swap(impl_, moved.impl_);
+  return *this;
+}
+
+// A forked child has the object but neither its threads nor its arena; giving anything back would harm the
+// parent, so the copy is left as it is.
+Communicator::~Communicator() {
+  if (impl_ && impl_->state.is_forked_copy()) static_cast<void>(impl_.release());
+}
+
+Result<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
+                                          const CommunicatorOptions& options) {
+  if (!bootstrap) return Status::invalid_argument("Communicator::create got no bootstrap (null pointer)");
+  return comm::guard("Communicator::create", [&]() -> Result<Communicator> {
+    auto impl = std::make_unique<Impl>();
+    comm::CommState& state = impl->state;
+    comm::Settings settings;
+    const Status prepared = comm::prepare(state, *bootstrap, options, settings);
+    const Deadline deadline = Deadline::after(state.deadline);
+    RINGCOMM_TRY_ASSIGN(state.transport,
+                        comm::select_transport(*bootstrap, settings.transports, prepared, deadline));
+    RINGCOMM_TRY(comm::connect(state, *bootstrap, settings.transport, deadline));
+    return Communicator(std::move(impl));
+  });
+}
+
+Result<std::vector<Communicator>> Communicator::create_local(int ranks, const CommunicatorOptions& options) {
+  if (ranks < 1 || ranks > comm::kRanksMax) {
+    return Status::invalid_argument(
+        concat("create_local of ", ranks, " ranks (1 to ", comm::kRanksMax, " are possible)"));
+  }
+  return comm::guard("create_local", [&]() -> Result<std::vector<Communicator>> {
+    RINGCOMM_TRY_ASSIGN(auto bootstraps, bootstrap_threads(ranks));
+    std::vector<Result<Communicator>> made;
+    for (int rank = 0; rank < ranks; ++rank) made.emplace_back(Status::internal("not created"));
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t rank = 0; rank < made.size(); ++rank) {
+        threads.emplace_back([&, rank] { made[rank] = create(std::move(bootstraps[rank]), options); });
+      }
+    }
+    std::vector<Communicator> communicators;
+    for (auto& result : made) {
+      RINGCOMM_TRY(result.status());
+      communicators.push_back(std::move(result).value());
+    }
+    return communicators;
+  });
+}
+
+Result<Communicator> Communicator::from_environment(const CommunicatorOptions& options) {
+  return comm::guard("from_environment", [&]() -> Result<Communicator> {
+    const auto launch = read_launch_environment();
+    if (launch.status().code() == StatusCode::not_found) {
+      RINGCOMM_TRY_ASSIGN(auto alone, bootstrap_threads(1));
+      return create(std::move(alone[0]), options);
+    }
+    RINGCOMM_TRY(launch.status());
+    const LaunchInfo& info = launch.value();
+    constexpr std::string_view kFileScheme = "file://";
+    if (!info.store.starts_with(kFileScheme)) {
+      return Status::not_available(
+          concat("RINGCOMM_STORE is \"", info.store, "\" (only file:///absolute/dir is served)"));
+    }
+    RINGCOMM_TRY_ASSIGN(const comm::Settings settings, comm::resolve_settings(options));
+    RINGCOMM_TRY_ASSIGN(auto bootstrap, bootstrap_file_store(info.store.substr(kFileScheme.size()), info.rank,
+                                                             info.size, Deadline::after(settings.deadline)));
+    return create(std::move(bootstrap), options);
+  });
+}
+
+int Communicator::rank() const { return impl_->state.rank; }
+int Communicator::size() const { return impl_->state.size; }
+Status Communicator::health() const { return impl_->state.health(); }
+const Placement& Communicator::placement() const { return impl_->state.placement; }
+std::chrono::milliseconds Communicator::deadline() const { return impl_->state.deadline; }
+Channel& Communicator::channel() { return *impl_->state.channels.front(); }
+
+Result<Window> Communicator::allocate(std::size_t bytes) {
+  comm::CommState& state = impl_->state;
+  if (state.is_forked_copy()) return state.fork_error();
+  return comm::guard("Communicator::allocate", [&] { return state.pool->allocate_window(bytes); });
+}
+
+void Communicator::abort(std::string_view reason) {
+  comm::CommState& state = impl_->state;
+  if (state.is_forked_copy()) return;
+  state.transport->abort(Status::aborted(concat("rank ", state.rank, " aborted: ", reason)));
+}
+
+std::string_view Communicator::path_name(int peer) const {
+  const comm::CommState& state = impl_->state;
+  return peer == state.rank ? "self" : state.transport->path_name(peer);
+}
+
+CommunicatorCounters Communicator::counters() const {
+  const comm::CommState& state = impl_->state;
+  if (state.is_forked_copy()) return {};
+  CommunicatorCounters counters;
+  counters.transport = state.transport->counters();
+  counters.bytes_packed = state.bytes_packed.load(std::memory_order_relaxed);
+  counters.arena_bytes = state.pool->arena_bytes();
+  counters.arena_high_water_bytes = state.pool->high_water_bytes();
+  counters.arena_pinned_bytes = state.pool->pinned_bytes();
+  return counters;
+}
+
+Result<Channel*> Communicator::open_channel(std::vector<int> members, std::uint32_t ordinal) {
+  comm::CommState& state = impl_->state;
+  RINGCOMM_TRY(state.health());
+  RINGCOMM_TRY(comm::check_members(members, state.rank, state.size));
+  return comm::guard("open_channel", [&]() -> Result<Channel*> {
+    for (const auto& open : state.channels) {
+      if (!open->is_key(members, ordinal)) continue;
+      return Status::invalid_argument(
+          concat("open_channel: ordinal ", ordinal, " is open already for these members (take another one)"));
+    }
+    RINGCOMM_TRY(state.open(std::move(members), ordinal, Deadline::after(state.deadline)));
+    return state.channels.back().get();
+  });
+}
+
+}  // namespace ringcomm::inline v0

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/settings.hpp"
+
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "core/try.hpp"
+#include "ringcomm/core/env.hpp"
+#include "ringcomm/core/text.hpp"
+
+namespace ringcomm::inline v0::comm {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+Result<std::vector<TransportFactory>> named_transports(std::string_view list) {
+  std::vector<TransportFactory> chosen;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view name = trimmed(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (name == "inproc") {
+      chosen.push_back(inproc_transport());
+    } else if (name == "shm") {
+      chosen.push_back(shm_transport());
+    } else {
+      return Status::invalid_argument(
+          concat("RINGCOMM_TRANSPORTS names the transport \"", name, "\" (this build has inproc and shm)"));
+    }
+  }
+  if (chosen.empty())
+    return Status::invalid_argument("RINGCOMM_TRANSPORTS names no transport (this build has inproc and shm)");
+  return chosen;
+}
+
+Result<WaitStyle> wait_style_of(std::string_view text) {
+  if (text == "automatic") return WaitStyle::automatic;
+  if (text == "own_core") return WaitStyle::own_core;
+  if (text == "oversubscribed") return WaitStyle::oversubscribed;
+  return Status::invalid_argument(
+      concat("RINGCOMM_WAIT is \"", text, "\" (automatic, own_core and oversubscribed are known)"));
+}
+
+Status resolve_waits(Settings& settings, const CommunicatorOptions& options) {
+  if (options.deadline.count() < 0) {
+    return Status::invalid_argument(concat("CommunicatorOptions::deadline is ", options.deadline.count(),
+                                           " ms (it may not be negative)"));
+  }
+  settings.deadline = options.deadline;
+  if (settings.deadline.count() == 0) {
+    RINGCOMM_TRY_ASSIGN(const std::int64_t milliseconds, env_milliseconds("RINGCOMM_TIMEOUT"));
+    if (milliseconds <= 0)
+      return Status::invalid_argument(
+          concat("RINGCOMM_TIMEOUT is ", milliseconds, " ms (it must be positive)"));
+    settings.deadline = std::chrono::milliseconds(milliseconds);
+  }
+  settings.transport.wait_style = options.wait_style;
+  if (options.wait_style == WaitStyle::automatic) {
+    if (const auto text = env_text("RINGCOMM_WAIT")) {
+      RINGCOMM_TRY_ASSIGN(settings.transport.wait_style, wait_style_of(*text));
+    }
+  }
+  settings.transport.sink = options.sink;
+  return {};
+}
+
+Status resolve_memory(Settings& settings, const CommunicatorOptions& options) {
+  settings.arena_bytes = options.arena_bytes;
+  if (settings.arena_bytes == 0) {
+    RINGCOMM_TRY_ASSIGN(const std::int64_t bytes, env_bytes("RINGCOMM_ARENA_BYTES"));
+    if (bytes <= 0)
+      return Status::invalid_argument(concat("RINGCOMM_ARENA_BYTES is ", bytes, " (it must be positive)"));
+    settings.arena_bytes = static_cast<std::size_t>(bytes);
+  }
+  RINGCOMM_TRY_ASSIGN(settings.pin, env_flag("RINGCOMM_PIN"));
+  return {};
+}
+
+}  // namespace
+
+Result<Settings> resolve_settings(const CommunicatorOptions& options) {
+  static std::once_flag warned;
+  std::call_once(warned, warn_unknown_env);
+  Settings settings;
+  RINGCOMM_TRY(resolve_waits(settings, options));
+  RINGCOMM_TRY(resolve_memory(settings, options));
+  settings.transports = options.transports;
+  if (settings.transports.empty()) {
+    if (const auto text = env_text("RINGCOMM_TRANSPORTS")) {
+      RINGCOMM_TRY_ASSIGN(settings.transports, named_transports(*text));
+    } else {
+      settings.transports = default_transports();
+    }
+  }
+  return settings;
+}
+
+}  // namespace ringcomm::inline v0::comm

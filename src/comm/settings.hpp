@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options over environment over default, resolved once when a communicator is created.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ringcomm/comm/communicator.hpp"
+
+namespace ringcomm::inline v0::comm {
+
+struct Settings {
+  std::chrono::milliseconds deadline{0};
+  std::size_t arena_bytes = 0;
+  bool pin = false;
+  std::vector<TransportFactory> transports;
+  TransportOptions transport{};
+};
+
+/// invalid_argument names the option or the variable, its value and what is accepted.
+Result<Settings> resolve_settings(const CommunicatorOptions& options);
+
+}  // namespace ringcomm::inline v0::comm
