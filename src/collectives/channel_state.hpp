@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What collectives keep with a channel: lowered programs, and the operation that may still run in a stream.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/executor.hpp"
+
+namespace ringcomm::inline v0::collectives {
+
+/// Everything that a lowered program depends on: the rule and the addresses.
+class ProgramKey {
+ public:
+  static constexpr std::size_t kWordsMax = 48;
+  ProgramKey& add(std::uint64_t word) {
+    words_[count_++ % kWordsMax] = word;
+    return *this;
+  }
+  ProgramKey& add(std::int64_t word) { return add(static_cast<std::uint64_t>(word)); }
+  ProgramKey& add(const void* address) {
+    return add(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address)));
+  }
+  /// Address, type, shape and strides.
+  ProgramKey& add(const TensorView& view);
+  friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
+
+ private:
+  std::array<std::uint64_t, kWordsMax> words_{};
+  std::size_t count_ = 0;
+};
+
+/// The few programs used last; the oldest gives way.
+class ProgramCache {
+ public:
+  static constexpr std::size_t kProgramsMax = 16;
+  /// `list` is compared too (counts by rank). Null when it is not here.
+  std::shared_ptr<Runnable> find(const ProgramKey& key, std::span<const std::int64_t> list);
+  void insert(const ProgramKey& key, std::span<const std::int64_t> list, std::shared_ptr<Runnable> made);
+
+ private:
+  struct Entry {
+    ProgramKey key;
+    std::vector<std::int64_t> list;
+    std::shared_ptr<Runnable> runnable;
+    std::uint64_t last_used = 0;
+  };
+  std::vector<Entry> entries_;
+  std::uint64_t clock_ = 0;
+};
+
+class ChannelState {
+ public:
+  explicit ChannelState(Channel& channel) : channel_(channel) {}
+  /// Lets an unfinished operation end for kDrain, then fails the communicator.
+  ~ChannelState();
+  ChannelState(const ChannelState&) = delete;
+  ChannelState& operator=(const ChannelState&) = delete;
+  static ChannelState& of(Channel& channel);
+
+  ProgramCache programs;
+  /// Lanes serve one thread or stream at a time: waits for the last stream-ordered operation unless the next
+  /// one follows it on the same stream. Its failure is returned by the health check, not here.
+  Status settle(StreamView next, Deadline deadline);
+  void set_running(std::shared_ptr<Work::State> work, StreamView stream);
+
+ private:
+  Channel& channel_;
+  std::shared_ptr<Work::State> running_;
+  StreamImpl* stream_ = nullptr;
+};
+
+}  // namespace ringcomm::inline v0::collectives

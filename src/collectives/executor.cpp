@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/executor.hpp"
+
+#include <utility>
+
+#include "collectives/channel_state.hpp"
+#include "core/try.hpp"
+
+namespace ringcomm::inline v0::collectives {
+namespace {
+
+struct Run {
+  Channel& channel;
+  Runnable& runnable;
+  Descriptor descriptor;
+  Deadline deadline;
+};
+
+Status run_items(const Run& run) {
+  Program& program = run.runnable.program;
+  TransportChannel& lanes = run.channel.transport();
+  lanes.announce(run.descriptor);
+  program.set_sequence(run.descriptor.sequence);
+  if (run.runnable.prepare != nullptr) run.runnable.prepare(run.runnable);
+  for (const Item& item : program.items) {
+    if (item.kind == Item::Kind::compute) {
+      run.runnable.compute(run.runnable, program.computes[item.index]);
+    } else {
+      RINGCOMM_TRY(lanes.run(program.ops_of(program.batches[item.index]), run.deadline));
+    }
+  }
+  return {};
+}
+
+// A stream that has failed drops its tasks unseen: then this object's destruction finishes the Work, and
+// releases the peers, which wait for a rank that will never come.
+class Completion {
+ public:
+  Completion(std::shared_ptr<Work::State> work, Channel& channel, StreamImpl* stream)
+      : work_(std::move(work)), channel_(&channel), stream_(stream) {}
+  Completion(Completion&&) noexcept = default;
+  Completion& operator=(Completion&&) = delete;
+  ~Completion() {
+    if (!work_) return;
+    const Status sticky = stream_->status();
+    work_->finish(channel_->fail(
+        sticky.is_ok() ? Status::aborted("the stream dropped the operation before it ran") : sticky));
+  }
+  void finish(const Status& status) { std::exchange(work_, nullptr)->finish(status); }
+
+ private:
+  std::shared_ptr<Work::State> work_;
+  Channel* channel_;
+  StreamImpl* stream_;
+};
+
+Status enqueue_whole(const Run& run, std::shared_ptr<Runnable> runnable, Completion completion,
+                     StreamView stream) {
+  struct Whole {
+    Channel* channel;
+    std::shared_ptr<Runnable> runnable;
+    Completion completion;
+    std::uint32_t sequence;
+    Deadline deadline;
+    Status operator()() {
+      Descriptor descriptor = runnable->common;
+      descriptor.sequence = sequence;
+      Status status = run_items({*channel, *runnable, descriptor, deadline});
+      if (!status.is_ok()) status = channel->fail(status);
+      completion.finish(status);
+      return status;
+    }
+  };
+  return stream.impl->enqueue(
+      Whole{&run.channel, std::move(runnable), std::move(completion), run.descriptor.sequence, run.deadline},
+      run.deadline);
+}
+
+// For transports that order by stream themselves: every batch and every compute is queued on its own. The
+// program's operations must live until they have run, so the caller settles the channel before the next run.
+Status submit_items(const Run& run, StreamView stream) {
+  Runnable& runnable = run.runnable;
+  Program& program = runnable.program;
+  run.channel.transport().announce(run.descriptor);
+  program.set_sequence(run.descriptor.sequence);
+  if (runnable.prepare != nullptr) {
+    RINGCOMM_TRY(stream.impl->enqueue(Task([&runnable] {
+                                        runnable.prepare(runnable);
+                                        return Status();
+                                      }),
+                                      run.deadline));
+  }
+  for (const Item& item : program.items) {
+    if (item.kind == Item::Kind::batch) {
+      RINGCOMM_TRY(
+          run.channel.transport().submit(program.ops_of(program.batches[item.index]), stream, run.deadline));
+      continue;
+    }
+    const Compute& step = program.computes[item.index];
+    RINGCOMM_TRY(stream.impl->enqueue(Task([&runnable, &step] {
+                                        runnable.compute(runnable, step);
+                                        return Status();
+                                      }),
+                                      run.deadline));
+  }
+  return {};
+}
+
+Status enqueue_completion(const Run& run, std::shared_ptr<Runnable> runnable, Completion completion,
+                          StreamView stream) {
+  struct Last {
+    std::shared_ptr<Runnable> runnable;
+    Completion completion;
+    Status operator()() {
+      completion.finish({});
+      return {};
+    }
+  };
+  return stream.impl->enqueue(Last{std::move(runnable), std::move(completion)}, run.deadline);
+}
+
+Status run_blocking(const Run& run) {
+  if (!run.channel.capabilities().stream_ordered) return run_items(run);
+  RINGCOMM_TRY_ASSIGN(const StreamView stream, run.channel.comm_stream());
+  RINGCOMM_TRY(submit_items(run, stream));
+  return stream.impl->synchronize(run.deadline);
+}
+
+Result<Work> run_in_stream(const Run& run, const std::shared_ptr<Runnable>& runnable, StreamView stream) {
+  auto state = std::make_shared<Work::State>();
+  Completion completion(state, run.channel, stream.impl);
+  if (run.channel.capabilities().stream_ordered) {
+    RINGCOMM_TRY(submit_items(run, stream));
+    RINGCOMM_TRY(enqueue_completion(run, runnable, std::move(completion), stream));
+  } else {
+    RINGCOMM_TRY(enqueue_whole(run, runnable, std::move(completion), stream));
+  }
+  ChannelState::of(run.channel).set_running(state, stream);
+  return Work(std::move(state));
+}
+
+}  // namespace
+
+Result<Work> launch(Channel& channel, const std::shared_ptr<Runnable>& runnable, const CallOptions& options) {
+  const Descriptor& common = runnable->common;
+  RINGCOMM_TRY_ASSIGN(const OperationScope scope,
+                      channel.begin(common.op, common.dtype, common.reduce_op, common.signature,
+                                    options.deadline, Announce::later));
+  // Programs are patched before they are submitted to a transport that orders by stream, so those wait too.
+  const StreamView follows = channel.capabilities().stream_ordered ? StreamView{} : options.stream;
+  Status settled = ChannelState::of(channel).settle(follows, scope.deadline());
+  if (!settled.is_ok()) return channel.fail(std::move(settled));
+  const Run run{channel, *runnable, scope.descriptor(), scope.deadline()};
+  if (options.stream) {
+    auto work = run_in_stream(run, runnable, options.stream);
+    if (!work.is_ok()) return channel.fail(work.status());
+    return work;
+  }
+  if (Status status = run_blocking(run); !status.is_ok()) return channel.fail(std::move(status));
+  return Work();
+}
+
+}  // namespace ringcomm::inline v0::collectives

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one executor of collectives: walks a program inline, in a stream's worker, or submits it to a stream.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "collectives/lower.hpp"
+#include "collectives/work_state.hpp"
+#include "ringcomm/collectives/basic.hpp"
+#include "ringcomm/comm/channel.hpp"
+
+namespace ringcomm::inline v0::collectives {
+
+/// A lowered collective with what its steps need. Kept by the channel and run again for the same arguments.
+class Runnable {
+ public:
+  virtual ~Runnable() = default;
+  Program program;
+  Descriptor common;  ///< op, data type, reduce op, signature
+
+  /// Before the first operation of a run (packing), in stream order.
+  void (*prepare)(Runnable& self) = nullptr;
+  void (*compute)(Runnable& self, const Compute& step) = nullptr;
+};
+
+/// Begins the operation, runs it inline (no stream) or in stream order, and makes its failure the
+/// communicator's. Inline runs allocate nothing.
+Result<Work> launch(Channel& channel, const std::shared_ptr<Runnable>& runnable, const CallOptions& options);
+
+/// Ranks up to this number are verified in debug builds when a plan is made.
+inline constexpr int kVerifiedRanksMax = 16;
+
+}  // namespace ringcomm::inline v0::collectives

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/lower.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/try.hpp"
+#include "ringcomm/core/text.hpp"
+
+namespace ringcomm::inline v0::collectives {
+namespace {
+
+using plan::Op;
+using plan::OpKind;
+using plan::StreamRole;
+
+TransportOpKind transport_kind(OpKind kind) {
+  switch (kind) {
+    case OpKind::take:
+      return TransportOpKind::take;
+    case OpKind::pull:
+      return TransportOpKind::pull;
+    case OpKind::release:
+      return TransportOpKind::release;
+    case OpKind::reclaim:
+      return TransportOpKind::reclaim;
+    case OpKind::send:
+      return TransportOpKind::send;
+    case OpKind::recv:
+      return TransportOpKind::recv;
+    default:
+      return TransportOpKind::offer;
+  }
+}
+
+bool is_slot_read_or_written(OpKind kind) {
+  return kind == OpKind::offer || kind == OpKind::pull || kind == OpKind::send || kind == OpKind::recv;
+}
+
+class Lowering {
+ public:
+  Lowering(Program& program, std::span<std::byte* const> slots, const Descriptor& common)
+      : program_(program), slice_(program.slice), slots_(slots), common_(common) {}
+
+  Status run() {
+    if (slots_.size() != slice_.slots.size())
+      return broken(0, concat(slots_.size(), " slot addresses for ", slice_.slots.size(), " slots"));
+    program_.views.resize(static_cast<std::size_t>(slice_.ranks));
+    program_.ops.reserve(slice_.ops.size());
+    program_.has_comm_queue =
+        std::ranges::any_of(slice_.ops, [](const Op& op) { return op.stream == StreamRole::comm; });
+    place_.assign(slice_.ops.size(), kNoIndex);
+    mark_waited_for();
+    for (std::size_t index = 0; index < slice_.ops.size(); ++index) {
+      RINGCOMM_TRY(check(index));
+      if (slice_.ops[index].kind == OpKind::compute) {
+        add_compute(index);
+      } else {
+        add_transfer(index);
+      }
+    }
+    return resolve_edges();
+  }
+
+ private:
+  Status broken(std::size_t index, const std::string& what) const {
+    return Status::internal(
+        concat("plan of ", name_of(slice_.op), ", rank ", slice_.rank, ", operation ", index, ": ", what));
+  }
+
+  bool has_slot(std::int32_t slot) const {
+    return slot >= 0 && static_cast<std::size_t>(slot) < slice_.slots.size();
+  }
+
+  Status check(std::size_t index) const {
+    const Op& op = slice_.ops[index];
+    const bool is_compute = op.kind == OpKind::compute;
+    if ((op.peer != plan::kNone || !is_compute) && (op.peer < 0 || op.peer >= slice_.ranks))
+      return broken(index, concat("peer ", op.peer, " of ", slice_.ranks));
+    if (op.slot != plan::kNone && !has_slot(op.slot)) return broken(index, concat("slot ", op.slot));
+    if (op.target_slot != plan::kNone && !has_slot(op.target_slot))
+      return broken(index, concat("target slot ", op.target_slot));
+    if (is_slot_read_or_written(op.kind)) {
+      if (!has_slot(op.slot)) return broken(index, "no slot");
+      const std::uint64_t size = slice_.slots[static_cast<std::size_t>(op.slot)].bytes;
+      if (op.bytes > size || op.offset > size - op.bytes)
+        return broken(index, concat(op.bytes, " bytes at ", op.offset, " in a slot of ", size));
+      if (op.bytes > 0 && slots_[static_cast<std::size_t>(op.slot)] == nullptr)
+        return broken(index, concat("slot ", op.slot, " has no memory"));
+    }
+    if (program_.has_comm_queue && is_compute == (op.stream == StreamRole::comm))
+      return broken(index, "transfers and computes share a queue although there are two");
+    if (op.after != plan::kNone && (op.after < 0 || static_cast<std::size_t>(op.after) >= slice_.ops.size()))
+      return broken(index, concat("waits for operation ", op.after));
+    return {};
+  }
+
+  // A compute starts when its data are there, not when the batch happens to be large: what it waits for ends
+  // a batch.
+  void mark_waited_for() {
+    ends_batch_.assign(slice_.ops.size(), false);
+    if (!program_.has_comm_queue) return;
+    for (const Op& op : slice_.ops) {
+      if (op.kind == OpKind::compute && op.after >= 0 &&
+          static_cast<std::size_t>(op.after) < ends_batch_.size())
+        ends_batch_[static_cast<std::size_t>(op.after)] = true;
+    }
+  }
+
+  std::byte* address(std::int32_t slot, std::uint64_t offset, std::uint64_t bytes) const {
+    if (slot == plan::kNone || bytes == 0) return nullptr;
+    return slots_[static_cast<std::size_t>(slot)] + offset;
+  }
+
+  void add_compute(std::size_t index) {
+    const Op& op = slice_.ops[index];
+    Compute compute{.op = op};
+    if (op.slot != plan::kNone) compute.slot = slots_[static_cast<std::size_t>(op.slot)];
+    if (op.target_slot != plan::kNone) compute.target = slots_[static_cast<std::size_t>(op.target_slot)];
+    if (op.slot == plan::kNone && op.peer != plan::kNone)
+      compute.view = &program_.views[static_cast<std::size_t>(op.peer)];
+    place_[index] = static_cast<std::int32_t>(program_.computes.size());
+    program_.items.push_back({Item::Kind::compute, static_cast<std::uint32_t>(program_.computes.size())});
+    program_.computes.push_back(compute);
+    is_open_ = is_open_ && program_.has_comm_queue;
+  }
+
+  // Sends and receives of one batch proceed together, so that two groups may not share one.
+  bool fits_open_batch(const Op& op) const {
+    if (!is_open_ || (program_.has_comm_queue && op.after != plan::kNone)) return false;
+    return op.group == plan::kNone || open_group_ == plan::kNone || op.group == open_group_;
+  }
+
+  void add_transfer(std::size_t index) {
+    const Op& op = slice_.ops[index];
+    if (!fits_open_batch(op)) {
+      is_open_ = true;
+      open_group_ = plan::kNone;
+      const auto batch = static_cast<std::uint32_t>(program_.batches.size());
+      program_.batches.push_back({.first = static_cast<std::uint32_t>(program_.ops.size())});
+      if (program_.has_comm_queue) {
+        program_.batches.back().after = op.after;  // an operation's index until resolve_edges()
+      } else {
+        program_.items.push_back({Item::Kind::batch, batch});
+      }
+    }
+    if (op.group != plan::kNone) open_group_ = op.group;
+    TransportOp transfer{.kind = transport_kind(op.kind), .peer = op.peer, .bytes = op.bytes};
+    transfer.address = address(op.slot, op.offset, op.bytes);
+    transfer.descriptor = common_;
+    transfer.descriptor.bytes = op.bytes;
+    transfer.descriptor.step = op.step;
+    transfer.descriptor.block = op.block;
+    if (op.kind == OpKind::take) transfer.view = &program_.views[static_cast<std::size_t>(op.peer)];
+    program_.ops.push_back(transfer);
+    ++program_.batches.back().count;
+    place_[index] = static_cast<std::int32_t>(program_.batches.size()) - 1;
+    if (ends_batch_[index]) is_open_ = false;
+  }
+
+  Status resolve_edges() {
+    if (!program_.has_comm_queue) return {};
+    for (Batch& batch : program_.batches) {
+      if (batch.after == plan::kNone) continue;
+      const auto index = static_cast<std::size_t>(batch.after);
+      if (slice_.ops[index].kind != OpKind::compute)
+        return broken(index, "is waited for inside its own queue");
+      batch.after = place_[index];
+    }
+    for (Compute& compute : program_.computes) {
+      if (compute.op.after == plan::kNone) continue;
+      const auto index = static_cast<std::size_t>(compute.op.after);
+      if (slice_.ops[index].kind == OpKind::compute)
+        return broken(index, "is waited for inside its own queue");
+      compute.wait_for = place_[index];
+      program_.batches[static_cast<std::size_t>(compute.wait_for)].is_waited_for = true;
+    }
+    return {};
+  }
+
+  Program& program_;
+  const plan::RankPlan& slice_;
+  std::span<std::byte* const> slots_;
+  const Descriptor& common_;
+  std::vector<std::int32_t> place_;  ///< of each operation: its compute or batch
+  std::vector<bool> ends_batch_;
+  bool is_open_ = false;
+  std::int32_t open_group_ = plan::kNone;
+};
+
+}  // namespace
+
+Result<Program> lower(plan::RankPlan slice, std::span<std::byte* const> slots, const Descriptor& common) {
+  Program program;
+  program.slice = std::move(slice);
+  RINGCOMM_TRY(Lowering(program, slots, common).run());
+  return program;
+}
+
+}  // namespace ringcomm::inline v0::collectives
