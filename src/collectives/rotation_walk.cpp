@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/rotation_walk.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "core/try.hpp"
+#include "ringcomm/device/device.hpp"
+
+namespace ringcomm::inline v0::collectives {
+namespace {
+
+constexpr std::chrono::seconds kDrain{5};
+
+}  // namespace
+
+Status RotationWalk::prepare() {
+  if (!program_.has_comm_queue && !channel_.capabilities().stream_ordered) return {};
+  RINGCOMM_TRY_ASSIGN(stream_, channel_.comm_stream());
+  if (!program_.has_comm_queue) return {};
+  for (std::size_t batch = 0; batch < program_.batches.size(); ++batch) {
+    RINGCOMM_TRY_ASSIGN(auto event, host_device().create_event());
+    events_.push_back(std::move(event));
+  }
+  return {};
+}
+
+Status RotationWalk::start(const OperationScope& scope) {
+  program_.set_sequence(scope.descriptor().sequence);
+  deadline_ = scope.deadline();
+  next_item_ = next_batch_ = 0;
+  computes_done_ = 0;
+  is_computing_ = false;
+  return program_.has_comm_queue ? feed_comm_queue() : Status();
+}
+
+Status RotationWalk::issue(const Batch& batch) {
+  if (!stream_) return channel_.transport().run(program_.ops_of(batch), deadline_);
+  return channel_.transport().submit(program_.ops_of(batch), stream_, deadline_);
+}
+
+Status RotationWalk::feed_comm_queue() {
+  for (; next_batch_ < program_.batches.size(); ++next_batch_) {
+    const Batch& batch = program_.batches[next_batch_];
+    if (batch.after >= computes_done_) return {};
+    RINGCOMM_TRY(issue(batch));
+    if (batch.is_waited_for) RINGCOMM_TRY(events_[next_batch_].record(stream_));
+  }
+  return {};
+}
+
+Status RotationWalk::wait_for(std::int32_t batch) {
+  if (!program_.has_comm_queue) return stream_ ? stream_.impl->synchronize(deadline_) : Status();
+  return batch == kNoIndex ? Status() : events_[static_cast<std::size_t>(batch)].synchronize(deadline_);
+}
+
+Status RotationWalk::finish() { return stream_ ? stream_.impl->synchronize(deadline_) : Status(); }
+
+Result<const Compute*> RotationWalk::next() {
+  if (std::exchange(is_computing_, false)) ++computes_done_;
+  if (program_.has_comm_queue) RINGCOMM_TRY(feed_comm_queue());
+  while (next_item_ < program_.items.size()) {
+    const Item& item = program_.items[next_item_++];
+    if (item.kind == Item::Kind::batch) {
+      RINGCOMM_TRY(issue(program_.batches[item.index]));
+      continue;
+    }
+    const Compute& compute = program_.computes[item.index];
+    RINGCOMM_TRY(wait_for(compute.wait_for));
+    is_computing_ = true;
+    return &compute;
+  }
+  RINGCOMM_TRY(finish());
+  return static_cast<const Compute*>(nullptr);
+}
+
+void RotationWalk::drain() {
+  // A forked child's copy has no worker to wait for; comm_stream() refuses there.
+  if (stream_ && channel_.comm_stream().is_ok())
+    static_cast<void>(stream_.impl->synchronize(Deadline::after(kDrain)).is_ok());
+}
+
+}  // namespace ringcomm::inline v0::collectives
