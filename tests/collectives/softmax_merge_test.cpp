@@ -274,7 +274,7 @@ INSTANTIATE_TEST_SUITE_P(, SoftmaxMergeCase,
                          [](const auto& tested) {
                            return std::string(name_of(tested.param.dtype)) +
                                   (tested.param.form == PartialForm::normalised ? "_normalised"
-                                                                              : "_unnormalised");
+                                                                                : "_unnormalised");
                          });
 
 }  // namespace
