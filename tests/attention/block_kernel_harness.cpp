@@ -10,7 +10,75 @@ bool same_kind(double a, double b) {
   return std::isinf(a) || std::isinf(b) ? a == b : true;
 }
 
+/// Of a normal value of that size.
+double half_ulp(DType dtype, double size) {
+  const int fraction_bits = dtype == DType::bfloat16 ? 7 : dtype == DType::float16 ? 10 : 23;
+  return size == 0 ? 0 : std::ldexp(1.0, std::ilogb(size) - fraction_bits - 1);
+}
+
 }  // namespace
+
+std::string name_of(Variant variant) {
+  switch (variant) {
+    case Variant::scalar:
+      return "scalar";
+    case Variant::avx512:
+      return "avx512";
+    case Variant::avx512_dot:
+      return "avx512_dot";
+    case Variant::avx512_widen:
+      break;
+  }
+  return "avx512_widen";
+}
+
+std::unique_ptr<BlockKernel> make_kernel(Variant variant, const KernelShape& shape, WorkerTeam& team) {
+  if (variant == Variant::scalar || variant == Variant::avx512) {
+    const CpuLevel level = variant == Variant::scalar ? CpuLevel::scalar : CpuLevel::avx512_bf16;
+    auto created = BlockKernel::create(shape, level, team);
+    EXPECT_TRUE(created.is_ok()) << created.status().to_string();
+    if (!created.is_ok()) return nullptr;
+    EXPECT_EQ(created.value()->level(), level);
+    return std::move(created).value();
+  }
+  const auto arithmetic =
+      variant == Variant::avx512_dot ? host::Bf16Arithmetic::dot : host::Bf16Arithmetic::widen;
+  return host::make_tiled_kernel(shape, host::avx512_ops(shape.dtype, shape.head_dim, arithmetic), team);
+}
+
+Outputs run_kernel(Variant variant, const Problem& problem, const Tensors& tensors, std::vector<Piece> pieces,
+                   int workers) {
+  PretendedTeam team(workers);
+  Outputs outputs(problem.shape);
+  const auto kernel = make_kernel(variant, problem.shape, team);
+  if (kernel == nullptr) return outputs;
+  if (pieces.empty()) pieces = {{0, problem.keys}};
+  kernel->begin(tensors.q.view());
+  for (const Piece& piece : pieces) {
+    kernel->accumulate(range_of(problem, piece), tensors.k.rows(piece.first, piece.count),
+                       tensors.v.rows(piece.first, piece.count));
+  }
+  kernel->finish(outputs.out.view(), outputs.lse_view(problem.shape));
+  return outputs;
+}
+
+std::vector<KernelUnderTest> all_kernels() {
+  std::vector<KernelUnderTest> kernels;
+  for (const int dim : {64, 128}) {
+    for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+      kernels.push_back({Variant::scalar, dtype, dim});
+      kernels.push_back({Variant::avx512, dtype, dim});
+    }
+    kernels.push_back({Variant::avx512_dot, DType::bfloat16, dim});
+    kernels.push_back({Variant::avx512_widen, DType::bfloat16, dim});
+  }
+  return kernels;
+}
+
+std::string name_of_case(const ::testing::TestParamInfo<KernelUnderTest>& info) {
+  return name_of(info.param.variant) + "_" + std::string(ringcomm::name_of(info.param.dtype)) + "_" +
+         std::to_string(info.param.head_dim);
+}
 
 Errors compare(const Problem& problem, const Outputs& outputs, const test::OracleResult& oracle) {
   Errors errors;
@@ -37,6 +105,26 @@ Errors compare(const Problem& problem, const Outputs& outputs, const test::Oracl
   if (at != 0) errors.out_rms = std::sqrt(squares / static_cast<double>(at));
   if (at != 0) errors.oracle_rms = std::sqrt(oracle_squares / static_cast<double>(at));
   return errors;
+}
+
+void expect_accurate(const KernelUnderTest& kernel, const Problem& problem, const Tensors& tensors,
+                     const Outputs& outputs) {
+  const auto oracle = run_oracle(problem, tensors);
+  const Errors errors = compare(problem, outputs, oracle);
+  const double keys = std::sqrt(std::fmax(1.0, static_cast<double>(problem.keys)));
+  EXPECT_EQ(errors.wrong_empty, 0);
+  EXPECT_LE(errors.lse_max, (kernel.variant == Variant::avx512_dot ? 4e-6 : 2e-6) * keys);
+  if (kernel.dtype == DType::float32) {
+    EXPECT_LE(errors.out_max, 2e-6 * keys);
+    return;
+  }
+  const double half = half_ulp(kernel.dtype, errors.oracle_rms);
+  if (!is_vector(kernel.variant)) {  // each output is rounded once, by at most half a unit of its own size
+    EXPECT_LE(errors.out_rms, 2 * half + 2e-6 * keys);
+    return;
+  }
+  const Errors scalar = compare(problem, run_kernel(Variant::scalar, problem, tensors), oracle);
+  EXPECT_LE(errors.out_rms, 1.1 * scalar.out_rms + half);
 }
 
 }  // namespace ringcomm::attention

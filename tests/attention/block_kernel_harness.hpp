@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attention/block_kernel.hpp"
+#include "attention/host/kernel_factories.hpp"
 #include "support/host_tensor.hpp"
 #include "support/oracle_attention.hpp"
 
@@ -79,24 +80,47 @@ inline BlockRange range_of(const Problem& problem, const Piece& piece) {
   return range;
 }
 
-inline Outputs run_kernel(CpuLevel level, const Problem& problem, const Tensors& tensors,
-                          std::vector<Piece> pieces = {}, int workers = 1) {
-  PretendedTeam team(workers);
-  auto created = BlockKernel::create(problem.shape, level, team);
-  Outputs outputs(problem.shape);
-  EXPECT_TRUE(created.is_ok()) << created.status().to_string();
-  if (!created.is_ok()) return outputs;
-  const auto kernel = std::move(created).value();
-  EXPECT_EQ(kernel->level(), level);
-  if (pieces.empty()) pieces = {{0, problem.keys}};
-  kernel->begin(tensors.q.view());
-  for (const Piece& piece : pieces) {
-    kernel->accumulate(range_of(problem, piece), tensors.k.rows(piece.first, piece.count),
-                       tensors.v.rows(piece.first, piece.count));
+/// Every implementation that a shape could meet on some machine.
+enum class Variant : unsigned char {
+  scalar,
+  avx512,        ///< what BlockKernel::create gives at CpuLevel::avx512_bf16
+  avx512_dot,    ///< bfloat16 by VDPBF16PS, whatever this CPU prefers
+  avx512_widen,  ///< bfloat16 by fp32 multiply-add
+};
+std::string name_of(Variant variant);
+inline bool is_vector(Variant variant) { return variant != Variant::scalar; }
+
+std::unique_ptr<BlockKernel> make_kernel(Variant variant, const KernelShape& shape, WorkerTeam& team);
+
+/// One forward pass; no pieces means all keys at once.
+Outputs run_kernel(Variant variant, const Problem& problem, const Tensors& tensors,
+                   std::vector<Piece> pieces = {}, int workers = 1);
+
+/// (implementation, dtype, head_dim): a suite derived from it runs for all that exist and skips, counted, the
+/// vector ones where the CPU lacks them.
+struct KernelUnderTest {
+  Variant variant;
+  DType dtype;
+  int head_dim;
+};
+class BlockKernelCase : public ::testing::TestWithParam<KernelUnderTest> {
+ protected:
+  void SetUp() override {
+    if (is_vector(GetParam().variant) && best_cpu_level() < CpuLevel::avx512_bf16) {
+      GTEST_SKIP() << "this CPU lacks avx512_bf16";
+    }
   }
-  kernel->finish(outputs.out.view(), outputs.lse_view(problem.shape));
-  return outputs;
-}
+  Problem problem(std::int64_t q_rows, std::int64_t keys, Mask mask = Mask::causal) const {
+    Problem made;
+    made.shape = {.q_rows = q_rows, .head_dim = GetParam().head_dim, .dtype = GetParam().dtype};
+    made.shape.scale = 1.0F / std::sqrt(static_cast<float>(GetParam().head_dim));
+    made.keys = keys;
+    made.band = band_of(mask);
+    return made;
+  }
+};
+std::vector<KernelUnderTest> all_kernels();
+std::string name_of_case(const ::testing::TestParamInfo<KernelUnderTest>& info);
 
 inline test::OracleResult run_oracle(const Problem& problem, const Tensors& tensors) {
   test::OracleProblem dense;
@@ -117,5 +141,10 @@ struct Errors {
 };
 
 Errors compare(const Problem& problem, const Outputs& outputs, const test::OracleResult& oracle);
+
+/// Attention spec 6.14: fp32 within 2e-6 * sqrt(keys) of values of order 1; 16-bit types within 1.1 times the
+/// error of the scalar kernel plus half a unit in the last place of the output.
+void expect_accurate(const KernelUnderTest& kernel, const Problem& problem, const Tensors& tensors,
+                     const Outputs& outputs);
 
 }  // namespace ringcomm::attention

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "attention/block_kernel.hpp"
+#include "attention/host/avx512_kernels.hpp"
 #include "attention/host/kernel_factories.hpp"
 #include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
@@ -36,11 +37,40 @@ Status check_shape(const KernelShape& shape) {
 
 }  // namespace
 
-Result<std::unique_ptr<BlockKernel>> BlockKernel::create(const KernelShape& shape, CpuLevel,
+namespace host {
+
+Bf16Arithmetic faster_bf16_arithmetic() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_is("amd") != 0) return Bf16Arithmetic::dot;
+#endif
+  return Bf16Arithmetic::widen;
+}
+
+TileOps avx512_ops(DType dtype, int head_dim, Bf16Arithmetic arithmetic) {
+#if defined(__x86_64__)
+  if (dtype == DType::float16) return avx512_fma_ops(TileStorage::float16, head_dim);
+  if (dtype == DType::float32) return avx512_fma_ops(TileStorage::float32, head_dim);
+  if (arithmetic == Bf16Arithmetic::dot) return avx512_dot_ops(head_dim);
+  return avx512_fma_ops(TileStorage::bfloat16, head_dim);
+#else
+  static_cast<void>(dtype), static_cast<void>(head_dim), static_cast<void>(arithmetic);
+  return {};
+#endif
+}
+
+}  // namespace host
+
+Result<std::unique_ptr<BlockKernel>> BlockKernel::create(const KernelShape& shape, CpuLevel level,
                                                          WorkerTeam& team) {
   RINGCOMM_TRY(check_shape(shape));
+  if (level > best_cpu_level()) {
+    return Status::not_available(concat("block kernel for CPU level ", name_of(level), " (this CPU runs ",
+                                        name_of(best_cpu_level()), " at most)"));
+  }
   try {
-    return host::make_scalar_kernel(shape, team);
+    if (level == CpuLevel::scalar) return host::make_scalar_kernel(shape, team);
+    const auto arithmetic = host::faster_bf16_arithmetic();
+    return host::make_tiled_kernel(shape, host::avx512_ops(shape.dtype, shape.head_dim, arithmetic), team);
   } catch (const std::bad_alloc&) {
     return Status::out_of_memory(concat("running softmax state of ", shape.q_rows, " query rows x ",
                                         shape.q_heads, " heads x ", shape.head_dim,

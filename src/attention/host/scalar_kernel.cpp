@@ -2,6 +2,7 @@
 // The portable block kernel: plain loops that the compiler vectorises for the baseline instruction set.
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -187,10 +188,18 @@ class ScalarKernel final : public BlockKernel {
     const std::size_t state = state_of(row, head);
     const float sum = sum_[state];
     const float* from = &out_[state * kDim];
-    T* to = row_of<T>(out, row, head);
-    for (int d = 0; d < kDim; ++d) to[d] = from_float<T>(sum == 0.0F ? 0.0F : from[d] / sum);
+    if (out.dtype == shape_.dtype) {
+      write_values(from, sum, row_of<T>(out, row, head));
+    } else {
+      write_values(from, sum, row_of<float>(out, row, head));
+    }
     static_cast<float*>(lse.data)[head * lse.strides[0] + row * lse.strides[1]] =
         sum == 0.0F ? kNoKeyMax : max_[state] + std::log(sum);
+  }
+
+  template <class Out>
+  static void write_values(const float* from, float sum, Out* to) {
+    for (int d = 0; d < kDim; ++d) to[d] = from_float<Out>(sum == 0.0F ? 0.0F : from[d] / sum);
   }
 
   KernelShape shape_;
