@@ -7,6 +7,7 @@
 #include "attention/host/avx512_kernels.hpp"
 #include "attention/host/kernel_factories.hpp"
 #include "core/try.hpp"
+#include "ringcomm/core/limits.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::attention {
@@ -33,6 +34,19 @@ Status check_shape(const KernelShape& shape) {
     return Status::invalid_argument(concat("block kernel with scale ", double{shape.scale}, " (not finite)"));
   }
   return {};
+}
+
+/// Counts the state only: what a worker needs beside it is below 2 MiB.
+Status check_memory(const KernelShape& shape) {
+  const std::string what =
+      concat("softmax state of ", shape.q_rows, " query rows x ", shape.q_heads, " heads x ", shape.head_dim);
+  std::uint64_t bytes = 0;
+  const std::uint64_t row_bytes = static_cast<std::uint64_t>(shape.head_dim + 2) * sizeof(float);
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(shape.q_rows), shape.q_heads, &bytes) ||
+      __builtin_mul_overflow(bytes, row_bytes, &bytes)) {
+    return Status::out_of_memory(concat(what, " exceeds 64-bit addresses"));
+  }
+  return check_fits(read_limits(), bytes, MemoryUse::plain, what);
 }
 
 }  // namespace
@@ -63,6 +77,7 @@ TileOps avx512_ops(DType dtype, int head_dim, Bf16Arithmetic arithmetic) {
 Result<std::unique_ptr<BlockKernel>> BlockKernel::create(const KernelShape& shape, CpuLevel level,
                                                          WorkerTeam& team) {
   RINGCOMM_TRY(check_shape(shape));
+  RINGCOMM_TRY(check_memory(shape));
   if (level > best_cpu_level()) {
     return Status::not_available(concat("block kernel for CPU level ", name_of(level), " (this CPU runs ",
                                         name_of(best_cpu_level()), " at most)"));
@@ -72,9 +87,8 @@ Result<std::unique_ptr<BlockKernel>> BlockKernel::create(const KernelShape& shap
     const auto arithmetic = host::faster_bf16_arithmetic();
     return host::make_tiled_kernel(shape, host::avx512_ops(shape.dtype, shape.head_dim, arithmetic), team);
   } catch (const std::bad_alloc&) {
-    return Status::out_of_memory(concat("running softmax state of ", shape.q_rows, " query rows x ",
-                                        shape.q_heads, " heads x ", shape.head_dim,
-                                        " does not fit in memory"));
+    return Status::out_of_memory(concat("softmax state of ", shape.q_rows, " query rows x ", shape.q_heads,
+                                        " heads x ", shape.head_dim, " was refused by the allocator"));
   }
 }
 

@@ -56,18 +56,7 @@ void add_weighted_rows(const float* weight, const float* v, int first, int final
 template <class T, int kDim>
 class ScalarKernel final : public BlockKernel {
  public:
-  ScalarKernel(const KernelShape& shape, WorkerTeam& team)
-      : shape_(shape), team_(team), scratch_(static_cast<std::size_t>(team.size())) {
-    const auto states = static_cast<std::size_t>(shape.q_rows) * static_cast<std::size_t>(shape.q_heads);
-    out_.resize(states * kDim);
-    max_.resize(states);
-    sum_.resize(states);
-    for (Scratch& scratch : scratch_) {
-      scratch.q.resize(static_cast<std::size_t>(group() * kTileRows * kDim));
-      scratch.k.resize(kDim * kTileKeys);
-      scratch.v.resize(kTileKeys * kDim);
-    }
-  }
+  ScalarKernel(const KernelShape& shape, WorkerTeam& team) : shape_(shape), team_(team) { allocate(); }
 
   void begin(const TensorView& q) override {
     q_ = q;
@@ -105,6 +94,19 @@ class ScalarKernel final : public BlockKernel {
     int kv_head;
     std::int64_t first;  // row within the range
   };
+
+  void allocate() {
+    const auto states = static_cast<std::size_t>(shape_.q_rows) * static_cast<std::size_t>(shape_.q_heads);
+    out_.resize(states * kDim);
+    max_.resize(states);
+    sum_.resize(states);
+    scratch_.resize(static_cast<std::size_t>(team_.size()));
+    for (Scratch& scratch : scratch_) {
+      scratch.q.resize(static_cast<std::size_t>(group() * kTileRows * kDim));
+      scratch.k.resize(kDim * kTileKeys);
+      scratch.v.resize(kTileKeys * kDim);
+    }
+  }
 
   int group() const { return shape_.q_heads / shape_.kv_heads; }
   std::size_t state_of(std::int64_t row, int head) const {
