@@ -87,6 +87,9 @@ Status Endpoint::find_members(OpenChannel& channel, const ChannelKey& key, Deadl
   constexpr auto kPause = std::chrono::microseconds(100);
   const std::int64_t started_ns = now_ns();
   for (;;) {
+    // Looked at before the directory: if all have opened by now, the channel stands and its first run()
+    // tells.
+    const Status peers = check_peers();
     int gone = -1;
     bool is_complete = true;
     for (std::size_t i = 0; i < key.members.size(); ++i) {
@@ -98,7 +101,7 @@ Status Endpoint::find_members(OpenChannel& channel, const ChannelKey& key, Deadl
       if (channel.blocks[i] == nullptr && has_left) gone = key.members[i];
     }
     if (is_complete) return {};
-    RINGCOMM_TRY(check_peers());
+    RINGCOMM_TRY(peers);
     if (gone >= 0) {
       return fail(
           Status::peer_lost(concat("rank ", gone, " has left (its communicator was destroyed) while rank ",
