@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ringcomm/device/device.hpp"
 
-#include <cstring>
-#include <functional>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "core/try.hpp"
 #include "device/host/event.hpp"
+#include "device/host/nontemporal_copy.hpp"
 #include "device/host/stream.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0 {
 namespace {
+
+/// DESIGN's default for an operation: how long a copy waits for room in the stream's queue.
+constexpr std::chrono::minutes kEnqueueMax{10};
 
 Status check_copy(const void* target, const void* source, std::size_t bytes) {
   if (bytes != 0 && (target == nullptr || source == nullptr)) {
@@ -43,10 +49,10 @@ class HostDevice final : public Device {
   Status copy(void* target, const void* source, std::size_t bytes, StreamView stream) override {
     RINGCOMM_TRY(check_copy(target, source, bytes));
     const auto copy_now = [=]() -> Status {
-      if (bytes != 0) std::memcpy(target, source, bytes);
+      copy_block(target, source, bytes);
       return {};
     };
-    return stream ? stream.impl->enqueue(copy_now, Deadline::after(std::chrono::minutes(10))) : copy_now();
+    return stream ? stream.impl->enqueue(copy_now, Deadline::after(kEnqueueMax)) : copy_now();
   }
 };
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle is operator new itself, replaced in this program: after a warm-up, nothing may call it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "device/gate.hpp"
+#include "ringcomm/device/arena.hpp"
+#include "ringcomm/device/device.hpp"
+#include "ringcomm/device/worker_team.hpp"
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace ringcomm {
+namespace {
+
+/// Allocations of all threads during 200 rounds of `body`, after 3 rounds that may allocate.
+template <class Body>
+long allocations_in_steady_state(Body body) {
+  for (int i = 0; i < 3; ++i) body();
+  const long before = allocations;
+  for (int i = 0; i < 200; ++i) body();
+  return allocations - before;
+}
+
+TEST(DeviceAllocationTest, TheCounterCounts) {
+  EXPECT_EQ(allocations_in_steady_state([] { delete new int(0); }), 200);
+}
+
+TEST(DeviceAllocationTest, StreamsAndEventsNeverAllocate) {
+  Stream a = check(host_device().create_stream({.placement = {}, .queue_tasks_max = 8}));
+  Stream b = check(host_device().create_stream({.placement = {}, .queue_tasks_max = 8}));
+  Event event = check(host_device().create_event());
+  std::array<std::byte, 64> from{}, to{};
+  int runs = 0;
+  const auto round = [&] {
+    for (int i = 0; i < 10; ++i) check(a.enqueue([&runs] { return ++runs, Status(); }, patience()));
+    check(host_device().copy(to.data(), from.data(), to.size(), a.view()));
+    check(event.record(a.view()));
+    check(event.wait(b.view()));
+    check(b.enqueue([&runs] { return ++runs, Status(); }, patience()));
+    check(event.record(b.view()));
+    check(event.wait({}));
+    check(b.synchronize(patience()));
+    static_cast<void>(event.is_done() && a.status().is_ok());
+  };
+  EXPECT_EQ(allocations_in_steady_state(round), 0);
+  EXPECT_EQ(runs, 203 * 11);
+}
+
+TEST(DeviceAllocationTest, AWorkerTeamNeverAllocates) {
+  const auto team = check(WorkerTeam::create(3, {}));
+  std::atomic<int> calls{0};
+  const std::function<void(std::int64_t, int)> body = [&calls](std::int64_t, int) { ++calls; };
+  EXPECT_EQ(allocations_in_steady_state([&] { team->for_each(7, body); }), 0);
+  EXPECT_EQ(calls, 203 * 7);
+}
+
+TEST(DeviceAllocationTest, AnArenaReusesItsRangesWithoutAllocating) {
+  Arena arena(check(Segment::create({.bytes = 1 << 16, .kind = SegmentKind::local})));
+  const auto round = [&arena] {
+    std::array<ArenaBlock, 9> blocks;
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = check(arena.allocate(i * 100));
+    for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i] = ArenaBlock();
+    for (std::size_t i = 1; i < blocks.size(); i += 2) blocks[i] = ArenaBlock();
+  };
+  EXPECT_EQ(allocations_in_steady_state(round), 0);
+  EXPECT_EQ(arena.used_bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace ringcomm
