@@ -36,7 +36,8 @@ class Bootstrap {
   /// Processes: a connected, close-on-exec Unix SOCK_SEQPACKET to `peer` whose credentials were checked (same
   /// user); the caller owns it. Each is handed out once. not_available for threads.
   virtual Result<int> take_socket(int peer) = 0;
-  /// Processes: the peer's process id as the kernel vouches for it (SO_PEERCRED).
+  /// Processes: the peer's process id as the kernel vouches for it (credentials of its first packet;
+  /// SO_PEERCRED would name the maker of a socketpair). Known after the first all_gather or take_socket.
   virtual Result<int> peer_pid(int peer) const = 0;
   /// Threads: one object per key shared by all ranks; the first to come makes it. not_available for
   /// processes.
@@ -48,7 +49,9 @@ class Bootstrap {
 Result<std::vector<std::unique_ptr<Bootstrap>>> bootstrap_threads(int ranks);
 
 /// Sockets for `ranks` processes, made before fork(): each child calls take(rank) once and the rest is
-/// closed. No name in any file system. Linux, one host.
+/// closed there. The creator keeps what is not taken until it destroys the mesh, which it should do once all
+/// are forked: until then a child that dies before it has greeted is missed only at the deadline. Threads of
+/// the creator may be ranks too. No name in any file system. Linux, one host.
 class ForkedMesh {
  public:
   static Result<ForkedMesh> create(int ranks);
@@ -61,8 +64,9 @@ class ForkedMesh {
  private:
   ForkedMesh() = default;
   int ranks_ = 0;
-  std::vector<int>
-      sockets_;  ///< [ranks * ranks]; entry (a, b) is a's end of the pair with b, -1 on the diagonal
+  int creator_pid_ = 0;
+  std::vector<int> sockets_;  ///< [ranks * ranks]; (a, b) is a's end of the pair with b, -1 on the diagonal
+  std::vector<bool> taken_;   ///< in this process
 };
 
 /// What the environment says about this process: RINGCOMM_RANK, RINGCOMM_SIZE, RINGCOMM_STORE.
