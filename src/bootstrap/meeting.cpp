@@ -31,6 +31,7 @@ struct Meeting::Hello {
 namespace {
 
 constexpr int kPauseMsMax = 20;  // the directory is read again this often
+constexpr std::chrono::seconds kContradictWait{1};
 constexpr std::size_t kCallersMax = 64;
 
 template <class T>
@@ -75,23 +76,28 @@ Status Meeting::check_size(int rank, int size, int pid) const {
                                          pid, ") says ", size));
 }
 
-void Meeting::call(const RankEntry& entry) {
+bool Meeting::call(const RankEntry& entry) {
   UniqueFd socket = directory_.connect(entry.nonce);
   int pid = 0;
-  if (!socket.is_open() || !is_ours(socket.get(), pid) || pid != entry.pid) return;
-  if (send_packet(socket.get(), bytes_of(my_hello(entry.nonce))) != IoState::done) return;
-  if (entry.size != me_.size) return;
+  if (!socket.is_open() || !is_ours(socket.get(), pid) || pid != entry.pid) return false;
+  if (send_packet(socket.get(), bytes_of(my_hello(entry.nonce))) != IoState::done) return false;
+  if (entry.size != me_.size) return true;
   Peer& peer = peers_[static_cast<std::size_t>(entry.rank)];
   peer.socket = std::move(socket);
   peer.nonce = entry.nonce;
   peer.pid = pid;
+  return true;
+}
+
+void Meeting::contradict(const RankEntry& entry) {
+  const Deadline patience = Deadline::after(kContradictWait);
+  while (is_alive(entry) && !patience.is_expired() && !call(entry)) wait_ready({}, patience, 1);
 }
 
 Status Meeting::call_those_there() {
   for (const RankEntry& entry : directory_.live_entries()) {
     if (entry.size != me_.size) {
-      // Said to the other side too, since this rank's files may be gone before that one reads them.
-      call(entry);
+      contradict(entry);
       return check_size(entry.rank, entry.size, entry.pid);
     }
     if (entry.rank < me_.rank && !peers_[static_cast<std::size_t>(entry.rank)].socket.is_open()) call(entry);

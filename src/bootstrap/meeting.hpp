@@ -34,7 +34,10 @@ class Meeting {
   struct Hello;
 
   Status step();
-  void call(const RankEntry& entry);
+  /// False when nobody answers there (yet).
+  bool call(const RankEntry& entry);
+  /// Tells a rank of another world size, since this rank's files may be gone before that one reads them.
+  void contradict(const RankEntry& entry);
   Status call_those_there();
   void hear_welcome(int rank);
   Status check_connected(int rank);
