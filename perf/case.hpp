@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a measured operation implements: one file per operation in cases/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "options.hpp"
+#include "ringcomm/comm/communicator.hpp"
+
+namespace ringcomm::perf {
+
+enum class Buffers : std::uint8_t { out_of_place, in_place };
+
+/// What a row's fixed columns say.
+struct RowHead {
+  std::size_t size = 0;    ///< bytes, as communication spec 2.3 defines for the operation
+  std::int64_t count = 0;  ///< elements
+  std::string type, redop = "none", root = "-1";
+  double bus_factor = 1;
+  bool has_bandwidth = true;
+  bool has_in_place = false;
+};
+
+/// One operation on one rank. All ranks call the same functions in the same order.
+class Case {
+ public:
+  virtual ~Case() = default;
+  /// Sizes to run: the command line's, unless the operation has its own axis.
+  virtual std::vector<std::size_t> sizes(const Options& options) const;
+  /// Allocates for this size (rounded down to what the operation can do).
+  virtual Result<RowHead> prepare(std::size_t bytes) = 0;
+  /// Runs once; the seconds that count.
+  virtual Result<double> run(Buffers buffers) = 0;
+  /// Runs once and compares with what must come out; elements of this rank that differ.
+  virtual Result<std::int64_t> check(Buffers buffers) = 0;
+  /// Further columns of the last size: (title, value), the same titles on all ranks.
+  virtual std::vector<std::pair<std::string, double>> extras() { return {}; }
+};
+
+std::unique_ptr<Case> make_ring_rotate(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_softmax_all_reduce(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_all_gather(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_ring_attention(Communicator& comm, const Options& options);
+
+/// A number in [-1, 1) that everybody can compute again: multiples of 1/128, exact in bf16 and fp16.
+float pattern(std::uint64_t seed, std::uint64_t index);
+
+}  // namespace ringcomm::perf
