@@ -98,14 +98,14 @@ void mismatch_is_found_by_both_sides(TransportHarness& harness) {
 void mismatch_is_found_while_all_wait(TransportHarness& harness) {
   for (const Disagreement& planted : disagreements()) {
     if (planted.name == "sequence") continue;  // a rank that is late is no mismatch yet
-    harness.run(2, [&](int rank, Transport& transport) {
+    harness.run(3, [&](int rank, Transport& transport) {
       SCOPED_TRACE(testing::Message() << planted.name << " on rank " << rank);
-      Rank me(rank, 2, transport);
+      Rank me(rank, 3, transport);
       const Descriptor mine = rank == 1 ? planted.theirs : describe_block(7, kBytes);
-      me.announce(mine);
+      if (rank != 2) me.announce(mine);
       const std::int64_t started_ns = now_ns();
-      // Nobody sends: only the announcements can tell.
-      const Status status = me.go({recv(1 - rank, me.block(), mine)}, in_ms(kDeadlineMs));
+      // Nobody sends: only the announcements of rank 0 and 1 can tell.
+      const Status status = me.go({recv(me.next(), me.block(), mine)}, in_ms(kDeadlineMs));
       expect_both_named(status, planted);
       EXPECT_LT(ms_since(started_ns), kSoonMs);
     });
@@ -160,6 +160,7 @@ void abort_releases_everybody(TransportHarness& harness) {
   for (const int ranks : {1, 2, 5}) {
     harness.run(ranks, [ranks](int rank, Transport& transport) {
       Rank me(rank, ranks, transport);
+      if (ranks < 3 && me.can.group_required) return;  // two receives that face each other are refused
       const Descriptor d = describe_block(1, kBytes);
       me.announce(d);
       std::thread other;

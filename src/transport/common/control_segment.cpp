@@ -9,17 +9,6 @@
 
 namespace ringcomm::inline v0::transport {
 
-std::uint64_t hash_of_channel(std::span<const int> members, std::uint32_t ordinal) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  const auto mix = [&](std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) hash = (hash ^ ((value >> (8 * byte)) & 0xffU)) * 0x100000001b3U;
-  };
-  mix(members.size());
-  for (const int member : members) mix(static_cast<std::uint64_t>(member));
-  mix(ordinal);
-  return hash;
-}
-
 const ChannelBlock* find_channel(const std::byte* control, std::size_t bytes, const ChannelId& id) {
   const auto& header = *reinterpret_cast<const ControlHeader*>(control);
   for (const DirectoryEntry& entry : header.directory) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "ringcomm/core/result.hpp"
@@ -19,9 +18,6 @@ struct ChannelId {
   std::uint32_t generation = 0;
   friend bool operator==(const ChannelId&, const ChannelId&) = default;
 };
-
-/// FNV-1a of members and ordinal.
-std::uint64_t hash_of_channel(std::span<const int> members, std::uint32_t ordinal);
 
 /// The open channel's block in somebody's control segment of `bytes` bytes, null while there is none (or the
 /// entry points outside).

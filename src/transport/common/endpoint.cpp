@@ -7,30 +7,9 @@
 
 #include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
+#include "transport/common/channel_key.hpp"
 
 namespace ringcomm::inline v0::transport {
-namespace {
-
-Status check_key(const ChannelKey& key, int rank, int size) {
-  std::vector<bool> seen(static_cast<std::size_t>(size));
-  for (const int member : key.members) {
-    if (member < 0 || member >= size) {
-      return Status::invalid_argument(
-          concat("channel member ", member, " is no rank (there are ranks 0 to ", size - 1, ")"));
-    }
-    if (seen[static_cast<std::size_t>(member)])
-      return Status::invalid_argument(
-          concat("rank ", member, " is listed twice among the channel's members"));
-    seen[static_cast<std::size_t>(member)] = true;
-  }
-  if (!seen[static_cast<std::size_t>(rank)])
-    return Status::invalid_argument(
-        concat("rank ", rank, " is not among the members of the channel that it opens"));
-  return {};
-}
-
-}  // namespace
-
 Endpoint::Endpoint(const Setup& setup, std::unique_ptr<PeerMemory> memory)
     : setup_(setup),
       policy_(wait_policy(setup.options.wait_style, setup.size)),
@@ -62,13 +41,13 @@ Status Endpoint::check_peers() {
 
 Result<Endpoint::OpenChannel> Endpoint::open(const ChannelKey& key, Deadline deadline) {
   RINGCOMM_TRY(failure_.status());
-  RINGCOMM_TRY(check_key(key, setup_.rank, setup_.size));
+  RINGCOMM_TRY(check_channel_key(key, setup_.rank, setup_.size));
   OpenChannel channel{.lease = {},
                       .blocks = std::vector<const ChannelBlock*>(key.members.size()),
                       .first_epoch = setup_.first_epoch};
   {
     const std::lock_guard lock(mutex_);
-    const std::uint64_t hash = hash_of_channel(key.members, key.ordinal);
+    const std::uint64_t hash = hash_of(key);
     const ChannelId id{.key_hash = hash, .generation = generations_[hash]++};
     const auto may_read = [this](int rank, const ChannelId& closed) {
       if (rank == setup_.rank || life_of(rank) == Life::closed) return false;
