@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ringcomm/core/text.hpp"
@@ -76,7 +77,40 @@ inline Case softmax_case(const SoftmaxRule& rule) {
       {.consumed = is_two_shot ? everything(rule.ranks) : only_own(rule.ranks), .chunks = 0, .visible = {}}};
 }
 
-/// Every access, mode and overlap that exists.
-std::vector<RotationRule> rotation_forms(int ranks);
+/// Every access, mode, overlap and direction that exists.
+inline std::vector<RotationRule> rotation_forms(int ranks) {
+  std::vector<RotationRule> forms;
+  for (const auto& [access, mode] : {std::pair{Access::direct_read, RotationMode::direct},
+                                     std::pair{Access::direct_read, RotationMode::relay},
+                                     std::pair{Access::two_sided, RotationMode::relay}}) {
+    for (const Overlap overlap : {Overlap::on, Overlap::off}) {
+      for (const int direction : {1, -1}) {
+        forms.push_back(
+            {.ranks = ranks, .access = access, .mode = mode, .overlap = overlap, .direction = direction});
+      }
+    }
+  }
+  return forms;
+}
+
+/// Causal attention, one chunk per rank.
+inline Case attention_case(RotationRule rule) {
+  const auto n = static_cast<std::size_t>(rule.ranks);
+  rule.needed.resize(n * n);
+  for (std::size_t pair = 0; pair < n * n; ++pair) rule.needed[pair] = pair / n >= pair % n ? 1 : 0;
+  Case c = rotation_case(rule);
+  c.name = "attention " + c.name;
+  c.coverage.chunks = rule.ranks;
+  c.coverage.visible = rule.needed;
+  for (RankPlan& slice : c.slices) {
+    for (Op& op : slice.ops) {
+      if (op.kind != OpKind::compute) continue;
+      op.tile_first = static_cast<std::uint32_t>(slice.tiles.size());
+      op.tile_count = 1;
+      slice.tiles.push_back({.q_chunk = slice.rank, .k_chunk = op.block});
+    }
+  }
+  return c;
+}
 
 }  // namespace ringcomm::plan::testing

@@ -283,25 +283,4 @@ TEST(ExchangeRuleTest, RefusesWrongRulesByValue) {
 }
 
 }  // namespace
-
-std::vector<RotationRule> rotation_forms(int ranks) {
-  std::vector<RotationRule> forms;
-  for (const auto& [access, mode] : {std::pair{Access::direct_read, RotationMode::direct},
-                                     std::pair{Access::direct_read, RotationMode::relay},
-                                     std::pair{Access::two_sided, RotationMode::relay}}) {
-    for (const Overlap overlap : {Overlap::on, Overlap::off}) {
-      for (const int direction : {1, -1}) {
-        forms.push_back({.ranks = ranks,
-                         .access = access,
-                         .mode = mode,
-                         .overlap = overlap,
-                         .direction = direction,
-                         .block_bytes = {},
-                         .needed = {}});
-      }
-    }
-  }
-  return forms;
-}
-
 }  // namespace ringcomm::plan::testing
