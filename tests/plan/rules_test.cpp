@@ -51,6 +51,7 @@ void for_each_rotation(int ranks, Body&& body) {
       for (const auto& needed : needed_matrices(ranks, seed++)) {
         for (const std::uint64_t chunk : {0, 1, 5}) {
           if (chunk != 0 && rule.mode == RotationMode::direct) continue;
+          if (chunk == 1 && ranks > 4) continue;  // slow, and nothing new
           rule.block_bytes = sizes;
           rule.needed = needed;
           rule.chunk_bytes = chunk;
@@ -74,7 +75,7 @@ TEST(RotationRuleTest, EveryFormVerifies) {
 
 /// Executors may run a slice on one thread in list order.
 TEST(RotationRuleTest, ListOrderOnOneQueueHasNoDeadlock) {
-  for (const int ranks : kRanks) {
+  for (const int ranks : {2, 3, 5}) {
     for_each_rotation(ranks, [&](const RotationRule& rule) {
       Case c = rotation_case(rule);
       for (RankPlan& slice : c.slices) {

@@ -69,7 +69,8 @@ class PullRelay : Relay {
     compute(0, kNone);
     for (int step = 1; step < view_.ranks(); ++step) {
       if (!arrives(step)) continue;
-      reclaim_up_to(step - 2, {step - 1, 0, Moment::reclaims});
+      // The slot is free once the successor has what it held; nothing is waited for before it is needed.
+      if (step > 2) reclaim_up_to(step - 2, {step - 1, 0, Moment::reclaims});
       const std::int32_t arrival = pull_block(step);
       offer_block(step);
       compute(step, arrival);
