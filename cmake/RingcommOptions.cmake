@@ -15,6 +15,8 @@ option(RINGCOMM_BUILD_TESTS "Build the tests (needs GoogleTest)" ${PROJECT_IS_TO
 option(RINGCOMM_BUILD_PROGRAMS "Build tools, perf and examples (needs CLI11, nlohmann-json, fmt)" ${PROJECT_IS_TOP_LEVEL})
 set(RINGCOMM_SANITIZE "" CACHE STRING "Passed to -fsanitize=: address,undefined or thread")
 
+option(RINGCOMM_PCH "Precompile standard headers and GoogleTest: faster full builds, missing includes do not show" OFF)
+
 find_program(RINGCOMM_CCACHE ccache)
 if(RINGCOMM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${RINGCOMM_CCACHE})

@@ -1,9 +1,10 @@
 # ringcomm_test(core_tests SOURCES a_test.cpp b_test.cpp LABELS unit [TIMEOUT 60]): one GoogleTest program whose cases
 # are ctest tests. Tests may look into src/ and tests/.
 #
-# RINGCOMM_TESTS picks what is built: all, programs (tests of tools, perf, examples, lint) or threads (what ThreadSanitizer
-# can judge: one process, several threads).
-set(RINGCOMM_TESTS all CACHE STRING "Which tests to build: all, programs or threads")
+# RINGCOMM_TESTS picks what is built: all, minimal (values, and one path through everything) or threads (what
+# ThreadSanitizer can judge: one process, several threads).
+set(RINGCOMM_TESTS all CACHE STRING "Which tests to build: all, minimal or threads")
+set(RINGCOMM_TESTS_minimal core_tests topology_tests smoke_tests)
 set(RINGCOMM_TESTS_threads device_tests transport_tests comm_tests collectives_tests attention_tests)
 
 function(ringcomm_test name)
@@ -11,12 +12,22 @@ function(ringcomm_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  if(RINGCOMM_TESTS STREQUAL "programs" AND NOT arg_LABELS MATCHES "programs" OR
-     RINGCOMM_TESTS STREQUAL "threads" AND NOT name IN_LIST RINGCOMM_TESTS_threads)
+  if(NOT RINGCOMM_TESTS STREQUAL "all" AND NOT name IN_LIST RINGCOMM_TESTS_${RINGCOMM_TESTS})
     return()
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ringcomm ringcomm_warnings GTest::gtest GTest::gtest_main ${arg_LIBRARIES})
+  if(RINGCOMM_PCH)
+    if(NOT TARGET ringcomm_test_pch)
+      file(WRITE ${CMAKE_BINARY_DIR}/test_pch.cpp "")
+      add_library(ringcomm_test_pch OBJECT ${CMAKE_BINARY_DIR}/test_pch.cpp)
+      set_target_properties(ringcomm_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_link_libraries(ringcomm_test_pch PRIVATE ringcomm ringcomm_warnings GTest::gtest)
+      target_precompile_headers(ringcomm_test_pch PRIVATE <gtest/gtest.h> <algorithm> <array> <atomic> <chrono>
+        <functional> <memory> <mutex> <span> <string> <thread> <vector>)
+    endif()
+    target_precompile_headers(${name} REUSE_FROM ringcomm_test_pch)
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE RINGCOMM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RINGCOMM_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
