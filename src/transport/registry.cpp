@@ -2,6 +2,7 @@
 // The table of built-in transports: explicit, since a static library drops static initialisers.
 #include "ringcomm/transport/transport.hpp"
 #include "transport/inproc/transport.hpp"
+#include "transport/shm/transport.hpp"
 
 namespace ringcomm::inline v0 {
 
@@ -9,6 +10,10 @@ TransportFactory inproc_transport() {
   return [] { return std::make_unique<transport::inproc::Transport>(); };
 }
 
-std::vector<TransportFactory> default_transports() { return {inproc_transport()}; }
+TransportFactory shm_transport() {
+  return [] { return std::make_unique<transport::shm::Transport>(); };
+}
+
+std::vector<TransportFactory> default_transports() { return {inproc_transport(), shm_transport()}; }
 
 }  // namespace ringcomm::inline v0

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -37,6 +38,7 @@ void write_all(int fd, std::string_view text) {
   } catch (const std::exception& error) {
     message = std::string("exception: ") + error.what();
   }
+  std::fflush(nullptr);  // _exit() does not
   write_all(pipe, std::string(kResultMark) + message + "\n");
   ::_exit(message.empty() ? 0 : 1);
 }
@@ -54,6 +56,7 @@ std::string RankReport::to_string() const {
 
 ProcessRanks::ProcessRanks(int ranks, const Body& body) {
   const pid_t parent = ::getpid();
+  std::fflush(nullptr);  // else children print it again
   for (int rank = 0; rank < ranks; ++rank) {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");

@@ -36,9 +36,10 @@ Status Link::announce(std::uint32_t segment_id, const Segment& segment) {
     case IoState::done:
       return {};
     case IoState::would_block:
-      return Status::not_available(concat("rank ", peer_,
-                                          " has not read the announcements of earlier segments (the socket to "
-                                          "it is full). Are new windows offered faster than it takes them?"));
+      return Status::not_available(
+          concat("rank ", peer_,
+                 " has not read the announcements of earlier segments (the socket to "
+                 "it is full). Are new windows offered faster than it takes them?"));
     case IoState::closed:
       return Status::peer_lost(concat("rank ", peer_, " (pid ", peer_pid_, ") has closed its socket"));
     default:
@@ -49,8 +50,8 @@ Status Link::announce(std::uint32_t segment_id, const Segment& segment) {
 
 Status Link::accept(bootstrap::ReceivedPacket& packet, const Announcement& announcement) {
   if (packet.pid != peer_pid_) {
-    return Status::corrupt_data(concat("process ", packet.pid, " wrote to the socket of rank ", peer_, " (pid ",
-                                       peer_pid_, "). Did it fork?"));
+    return Status::corrupt_data(concat("process ", packet.pid, " wrote to the socket of rank ", peer_,
+                                       " (pid ", peer_pid_, "). Did it fork?"));
   }
   if (packet.bytes != sizeof(announcement) || packet.was_truncated ||
       announcement.magic != Announcement::kMagic || !packet.fd.is_open()) {
@@ -98,8 +99,8 @@ Result<std::shared_ptr<Segment>> Link::map(std::uint32_t segment_id) {
   arrived_.erase(found);
   auto mapped = Segment::map_read_only(fd, bytes);
   if (mapped.is_ok()) return mapped;
-  return Status(mapped.status().code(), concat("segment ", segment_id, " of rank ", peer_, " (pid ", peer_pid_,
-                                               "): ", mapped.status().message()));
+  return Status(mapped.status().code(), concat("segment ", segment_id, " of rank ", peer_, " (pid ",
+                                               peer_pid_, "): ", mapped.status().message()));
 }
 
 }  // namespace ringcomm::inline v0::transport::shm

@@ -38,7 +38,8 @@ class Link {
   /// Whether what is announced but not mapped is still wanted; descriptors of the rest are closed.
   template <class IsWanted>
   void forget_unless(IsWanted&& is_wanted) {
-    std::erase_if(arrived_, [&](const Arrived& a) { return a.segment_id != kControlId && !is_wanted(a.segment_id); });
+    std::erase_if(arrived_,
+                  [&](const Arrived& a) { return a.segment_id != kControlId && !is_wanted(a.segment_id); });
   }
   int socket() const { return socket_.get(); }
   int peer_pid() const { return peer_pid_; }

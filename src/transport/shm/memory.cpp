@@ -33,7 +33,8 @@ Result<std::unique_ptr<Memory>> Memory::create(int rank, int size) {
   RINGCOMM_TRY_ASSIGN(auto liveness, Liveness::create());
   std::unique_ptr<Memory> memory(new Memory(rank, size, std::move(liveness)));
   auto& own = memory->peers_[static_cast<std::size_t>(rank)].control;
-  RINGCOMM_TRY_ASSIGN(own, Segment::create({.bytes = control_segment_bytes(size), .name = "ringcomm-control"}));
+  RINGCOMM_TRY_ASSIGN(own,
+                      Segment::create({.bytes = control_segment_bytes(size), .name = "ringcomm-control"}));
   RINGCOMM_TRY(own->exclude_from_fork());
   auto* header = reinterpret_cast<ControlHeader*>(own->data());
   header->identity.nonce.store(random_number(), std::memory_order_release);
@@ -63,8 +64,8 @@ Status Memory::call(Bootstrap& bootstrap, int peer) {
 Status Memory::map_control(int peer, std::uint64_t nonce) {
   RINGCOMM_TRY_ASSIGN(auto mapped, link(peer).map(kControlId));
   if (mapped->bytes() < control_segment_bytes(static_cast<int>(peers_.size()))) {
-    return Status::corrupt_data(concat("control segment of rank ", peer, " has ", mapped->bytes(), " bytes, not ",
-                                       control_segment_bytes(static_cast<int>(peers_.size())),
+    return Status::corrupt_data(concat("control segment of rank ", peer, " has ", mapped->bytes(),
+                                       " bytes, not ", control_segment_bytes(static_cast<int>(peers_.size())),
                                        " (is it another version of ringcomm?)"));
   }
   RINGCOMM_TRY(mapped->exclude_from_fork());
@@ -109,7 +110,10 @@ Status Memory::meet(Bootstrap& bootstrap, const std::vector<std::uint64_t>& nonc
 }
 
 Status Memory::announce(int peer, std::uint32_t segment_id, const std::shared_ptr<Segment>& segment) {
-  if (peer == rank_) return {};
+  if (peer == rank_) {
+    own_segments_[segment_id] = segment;
+    return {};
+  }
   RINGCOMM_TRY(link(peer).announce(segment_id, *segment));
   auto* own = reinterpret_cast<ControlHeader*>(own_control());
   own->identity.parcels_sent.fetch_add(1, std::memory_order_release);
@@ -117,6 +121,11 @@ Status Memory::announce(int peer, std::uint32_t segment_id, const std::shared_pt
 }
 
 Result<std::shared_ptr<Segment>> Memory::map(int peer, std::uint32_t segment_id) {
+  if (peer == rank_) {
+    const auto found = own_segments_.find(segment_id);
+    if (found != own_segments_.end()) return found->second;
+    return Status::invalid_argument(concat("rank ", peer, " took back the memory that it offered to itself"));
+  }
   auto mapped = link(peer).map(segment_id);
   if (link(peer).unread_count() >= kUnreadLook) {
     const auto& registered = header(peer).segments;
@@ -125,8 +134,9 @@ Result<std::shared_ptr<Segment>> Memory::map(int peer, std::uint32_t segment_id)
     });
   }
   if (mapped.status().code() != StatusCode::not_found) return mapped;
-  return Status::corrupt_data(concat("rank ", peer, " (pid ", link(peer).peer_pid(), ") offered memory of segment ",
-                                     segment_id, ", which it has not announced"));
+  return Status::corrupt_data(concat("rank ", peer, " (pid ", link(peer).peer_pid(),
+                                     ") offered memory of segment ", segment_id,
+                                     ", which it has not announced"));
 }
 
 Status Memory::check_alive(int& culprit) {

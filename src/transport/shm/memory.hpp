@@ -2,6 +2,7 @@
 // Processes see each other's memory through sealed memfds that their owners hand over.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -28,7 +29,7 @@ class Memory final : public PeerMemory {
   FutexScope futex_scope() const override { return FutexScope::processes; }
   Status announce(int peer, std::uint32_t segment_id, const std::shared_ptr<Segment>& segment) override;
   /// Nothing to tell: the peers see it in the control segment's list.
-  void withdraw(std::uint32_t) override {}
+  void withdraw(std::uint32_t segment_id) override { own_segments_.erase(segment_id); }
   Result<std::shared_ptr<Segment>> map(int peer, std::uint32_t segment_id) override;
   Status check_alive(int& culprit) override;
 
@@ -47,6 +48,7 @@ class Memory final : public PeerMemory {
   int rank_;
   Liveness liveness_;
   std::vector<Peer> peers_;
+  std::map<std::uint32_t, std::shared_ptr<Segment>> own_segments_;  ///< that this rank offers to itself
 };
 
 }  // namespace ringcomm::inline v0::transport::shm
