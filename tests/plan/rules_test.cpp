@@ -49,7 +49,7 @@ void for_each_rotation(int ranks, Body&& body) {
   for (RotationRule rule : rotation_forms(ranks)) {
     for (const auto& sizes : block_sizes(ranks)) {
       for (const auto& needed : needed_matrices(ranks, seed++)) {
-        for (const std::uint64_t chunk : {0, 1, 5}) {
+        for (const std::uint64_t chunk : {0U, 1U, 5U}) {
           if (chunk != 0 && rule.mode == RotationMode::direct) continue;
           if (chunk == 1 && ranks > 4) continue;  // slow, and nothing new
           rule.block_bytes = sizes;
@@ -237,7 +237,7 @@ TEST(ExchangeRuleTest, EveryFormVerifies) {
       for (const auto& sizes : block_sizes(ranks))
         expect_verified(all_gather_case({.ranks = ranks, .access = access, .block_bytes = sizes}));
       for (const auto algorithm : {MergeAlgorithm::one_shot, MergeAlgorithm::two_shot}) {
-        for (const std::uint64_t rows : {0, 1, 7, 64}) {
+        for (const std::uint64_t rows : {0U, 1U, 7U, 64U}) {
           expect_verified(softmax_case(
               {.ranks = ranks, .access = access, .algorithm = algorithm, .rows = rows, .row_bytes = 12}));
         }
