@@ -68,7 +68,7 @@ class GatherRun : public Runnable {
 
   static void place(Runnable& /*self*/, const Compute& step) {
     const std::byte* source = step.view != nullptr ? step.view->data : step.slot;
-    if (step.op.bytes == 0 || source == step.target) return;  // received into its place
+    if (step.op.bytes == 0 || step.target == nullptr) return;  // a message arrives in its place
     std::byte* const target = step.target + step.op.offset;
     if (source != target) std::memcpy(target, source, step.op.bytes);
   }

@@ -150,7 +150,8 @@ Result<Work> launch(Channel& channel, const std::shared_ptr<Runnable>& runnable,
   const StreamView follows = channel.capabilities().stream_ordered ? StreamView{} : options.stream;
   Status settled = ChannelState::of(channel).settle(follows, scope.deadline());
   if (!settled.is_ok()) return channel.fail(std::move(settled));
-  const Run run{channel, *runnable, scope.descriptor(), scope.deadline()};
+  Run run{channel, *runnable, scope.descriptor(), scope.deadline()};
+  run.descriptor.bytes = common.bytes;
   if (options.stream) {
     auto work = run_in_stream(run, runnable, options.stream);
     if (!work.is_ok()) return channel.fail(work.status());

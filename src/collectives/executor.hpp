@@ -19,7 +19,9 @@ class Runnable {
  public:
   virtual ~Runnable() = default;
   Program program;
-  Descriptor common;  ///< op, data type, reduce op, signature
+  /// Op, data type, reduce op and signature of all descriptors; `bytes` is announced (the size of a row), so
+  /// that ranks whose shapes differ hear numbers before hashes.
+  Descriptor common;
 
   /// Before the first operation of a run (packing), in stream order.
   void (*prepare)(Runnable& self) = nullptr;

@@ -140,6 +140,7 @@ Result<RingRotation> RingRotation::create(Channel& channel, const TensorView& k,
     impl->deadline = options.deadline;
     impl->common.op = options.op;
     impl->common.dtype = k.dtype;
+    impl->common.bytes = impl->blocks.row_bytes();
     impl->common.signature = collectives::rotation_signature(rule, impl->blocks, options);
     RINGCOMM_TRY(collectives::prepared_or_failed(channel, impl->lower_slice(std::move(slice))));
     return RingRotation(std::move(impl));
@@ -174,7 +175,9 @@ Status RingRotation::start() {
   self.scope.emplace(std::move(begun).value());
   Status settled = collectives::ChannelState::of(self.channel).settle({}, self.scope->deadline());
   if (settled.is_ok()) {
-    self.channel.transport().announce(self.scope->descriptor());
+    Descriptor entered = self.scope->descriptor();
+    entered.bytes = self.common.bytes;
+    self.channel.transport().announce(entered);
     self.pack_own_block();
     settled = self.walk->start(*self.scope);
   }

@@ -19,6 +19,9 @@ struct RotationBlocks {
   std::vector<std::int64_t> rows;  ///< by rank
 
   std::int64_t rows_of(int rank) const { return rows[static_cast<std::size_t>(rank)]; }
+  std::uint64_t row_bytes() const {
+    return static_cast<std::uint64_t>(heads * (k_dim + v_dim)) * bytes_of(dtype);
+  }
   std::uint64_t k_bytes(int rank) const;
   std::uint64_t bytes(int rank) const;
   std::vector<std::uint64_t> all_bytes() const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace ringcomm::inline v0::collectives {
@@ -134,6 +135,31 @@ void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,
       target_kernels.store(target.out + (row * target.out_stride + column) * target_kernels.bytes, sum.data(),
                            result.is_empty ? 1.0F : result.divisor, width);
     }
+  }
+}
+
+PartialRows advanced(const PartialRows& from, std::int64_t rows) {
+  PartialRows rest = from;
+  rest.out += rows * from.out_stride * static_cast<std::int64_t>(bytes_of(from.dtype));
+  rest.statistic += rows * from.statistic_stride;
+  return rest;
+}
+
+void copy_rows(const PartialRows& source, const PartialRows& target, std::int64_t count, std::int64_t dim,
+               PartialForm form) {
+  const auto size = static_cast<std::int64_t>(bytes_of(source.dtype));
+  const bool is_whole = source.out_stride == dim && target.out_stride == dim;
+  const std::int64_t runs = is_whole ? 1 : count;
+  const auto run_bytes = static_cast<std::size_t>((is_whole ? count : 1) * dim * size);
+  for (std::int64_t run = 0; run < runs && run_bytes > 0; ++run) {
+    std::memcpy(target.out + run * target.out_stride * size, source.out + run * source.out_stride * size,
+                run_bytes);
+  }
+  for (std::int64_t row = 0; row < count; ++row) {
+    const float* const from = source.statistic + row * source.statistic_stride;
+    float* const to = target.statistic + row * target.statistic_stride;
+    to[0] = from[0];
+    if (form == PartialForm::unnormalised) to[target.pair_stride] = from[source.pair_stride];
   }
 }
 

@@ -49,6 +49,12 @@ Status check_aliasing(const SoftmaxPartial& a, std::string_view what, const Soft
 PartialRows rows_of(const SoftmaxPartial& partial);
 inline std::int64_t statistics_per_row(PartialForm form) { return form == PartialForm::normalised ? 1 : 2; }
 
+/// The rows from `rows` on.
+PartialRows advanced(const PartialRows& from, std::int64_t rows);
+/// `count` rows of out and statistics; equal types, no overlap.
+void copy_rows(const PartialRows& source, const PartialRows& target, std::int64_t count, std::int64_t dim,
+               PartialForm form);
+
 /// Bytes of one row in a block of partials: the row of `out`, rounded up to four bytes, and its statistics.
 std::uint64_t softmax_row_bytes(std::int64_t dim, DType dtype, PartialForm form);
 /// A block of `rows` rows at `block`: all of out, then, from byte rows * (row of out rounded up), the

@@ -32,6 +32,8 @@ Status check_statistic(const SoftmaxPartial& partial, std::string_view what) {
     return Status::invalid_argument(
         concat(what, " statistic is ", name_of(statistic.dtype), " (statistics are float32)"));
   }
+  if (reinterpret_cast<std::uintptr_t>(statistic.data) % alignof(float) != 0)
+    return Status::invalid_argument(concat(what, " statistic is not aligned to 4 bytes"));
   const bool is_pair = partial.form == PartialForm::unnormalised;
   if (statistic.axes != (is_pair ? 2 : 1) || statistic.shape[0] != partial.rows() ||
       (is_pair && statistic.shape[1] != 2)) {

@@ -46,8 +46,9 @@ Status merge_softmax_partials(const SoftmaxPartial& target, std::span<const Soft
 enum class MergeChoice : std::uint8_t { automatic, one_shot, two_shot };
 
 struct SoftmaxAllReduceOptions {
-  MergeChoice algorithm =
-      MergeChoice::automatic;  ///< automatic: rank 0's choice by size, carried by the plan
+  /// automatic: one_shot up to a few KiB, a pure function of ranks, rows and row bytes, so that all ranks
+  /// choose alike; the descriptors prove it.
+  MergeChoice algorithm = MergeChoice::automatic;
   CallOptions call{};
 };
 

@@ -45,8 +45,12 @@ class SoftmaxSlice {
       for (int distance = 1; distance < rule_.ranks; ++distance)
         give_back(0, from(distance), rows_of(rank_).bytes);
     }
+    const std::vector<Op> reclaims_of_partial = std::exchange(reclaims_, {});
+    if (is_two_shot()) send_results();
+    // Results may lie where the partial lies: nothing is written before its last reader has given it back.
+    ops_.insert(ops_.end(), reclaims_of_partial.begin(), reclaims_of_partial.end());
     copy_result(0, rank_);
-    if (is_two_shot()) share_results();
+    if (is_two_shot()) copy_results();
     ops_.insert(ops_.end(), reclaims_.begin(), reclaims_.end());
     return std::move(ops_);
   }
@@ -124,12 +128,14 @@ class SoftmaxSlice {
     ops_.push_back(op);
   }
 
-  void share_results() {
+  void send_results() {
     send_out(1, kMerged);
-    if (!is_direct()) {
-      for (int distance = 1; distance < rule_.ranks; ++distance)
-        accept(1, from(distance), rows_of(from(distance)).bytes);
-    }
+    if (is_direct()) return;
+    for (int distance = 1; distance < rule_.ranks; ++distance)
+      accept(1, from(distance), rows_of(from(distance)).bytes);
+  }
+
+  void copy_results() {
     for (int distance = 1; distance < rule_.ranks; ++distance) {
       const int peer = from(distance);
       if (is_direct()) accept(1, peer, rows_of(peer).bytes);
