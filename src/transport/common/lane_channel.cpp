@@ -235,7 +235,10 @@ Status LaneChannel::find_data(const BlockAddress& address, Member& m, const std:
   if (address.bytes == 0) return {};
   if (address.segment_id != m.theirs_id) {
     auto mapped = endpoint_->segments().map(m.rank, address.segment_id, m.control->segments);
-    if (!mapped.is_ok()) return fail(mapped.status(), m);
+    if (!mapped.is_ok()) {
+      RINGCOMM_TRY(endpoint_->check_peers());  // a rank that failed and left took its memory along: tell that
+      return fail(mapped.status(), m);
+    }
     if (m.lane.unreleased() != 0 && m.theirs != nullptr) m.viewed.push_back(std::move(m.theirs));
     m.theirs = std::move(mapped).value();
     m.theirs_id = address.segment_id;

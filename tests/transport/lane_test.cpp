@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two lane ends in one thread: every count is stepped by hand, also across the wrap of 32 bits.
+#include "transport/common/lane.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace ringcomm::transport {
+namespace {
+
+struct Pair {
+  explicit Pair(std::uint32_t first_epoch) {
+    reset_lane(*a_words, first_epoch);
+    reset_lane(*b_words, first_epoch);
+    a = Lane(*a_words, *b_words, first_epoch, FutexScope::threads);
+    b = Lane(*b_words, *a_words, first_epoch, FutexScope::threads);
+  }
+  std::unique_ptr<PeerLanes> a_words = std::make_unique<PeerLanes>();
+  std::unique_ptr<PeerLanes> b_words = std::make_unique<PeerLanes>();
+  Lane a, b;
+};
+
+Parcel parcel(std::uint32_t sequence, ParcelKind kind = ParcelKind::offer) {
+  return {.descriptor = {.op = OpCode::all_gather, .sequence = sequence}, .address = {}, .kind = kind};
+}
+
+class LaneTest : public testing::TestWithParam<std::uint32_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Epochs, LaneTest, testing::Values(0U, 0x7ffffff0U, 0xfffffff0U, 0xffffffffU));
+
+TEST_P(LaneTest, ParcelsArriveInOrderAndCellsAreReusedAfterTheyAreTaken) {
+  Pair pair(GetParam());
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    ASSERT_FALSE(pair.b.has_parcel());
+    ASSERT_TRUE(pair.a.has_room());
+    pair.a.post(parcel(i));
+    ASSERT_TRUE(pair.b.has_parcel());
+    ASSERT_EQ(pair.b.front().descriptor.sequence, i);
+    pair.b.consume();
+  }
+}
+
+TEST_P(LaneTest, EightParcelsFitAndTheNinthDoesNot) {
+  Pair pair(GetParam());
+  for (std::uint32_t i = 0; i < kLaneCells; ++i) {
+    ASSERT_TRUE(pair.a.has_room()) << i;
+    pair.a.post(parcel(i));
+  }
+  EXPECT_FALSE(pair.a.has_room());
+  EXPECT_FALSE(
+      has_reached(pair.a.awaited_word(Sleeping::on_taken).load(), pair.a.awaited_epoch(Sleeping::on_taken)));
+  pair.b.consume();
+  EXPECT_TRUE(
+      has_reached(pair.a.awaited_word(Sleeping::on_taken).load(), pair.a.awaited_epoch(Sleeping::on_taken)));
+  EXPECT_TRUE(pair.a.has_room());
+}
+
+TEST_P(LaneTest, ReleasesComeBackInOrderWithTheLastDescriptor) {
+  Pair pair(GetParam());
+  Descriptor seen{};
+  for (std::uint32_t round = 0; round < 40; ++round) {
+    pair.a.post(parcel(2 * round));
+    pair.a.post(parcel(2 * round + 1));
+    for (int i = 0; i < 2; ++i) {
+      pair.b.consume();
+      pair.b.count_take();
+    }
+    EXPECT_FALSE(pair.a.is_released());
+    pair.b.release({.op = OpCode::barrier, .sequence = 2 * round});
+    ASSERT_TRUE(pair.a.is_released());
+    ASSERT_TRUE(pair.a.last_release(seen));
+    EXPECT_EQ(seen.sequence, 2 * round);
+    pair.b.release({.op = OpCode::barrier, .sequence = 2 * round + 1});
+    EXPECT_FALSE(pair.a.last_release(seen)) << "the descriptor of an earlier release is gone";
+    pair.a.reclaim();
+    ASSERT_TRUE(pair.a.last_release(seen));
+    EXPECT_EQ(seen.sequence, 2 * round + 1);
+    pair.a.reclaim();
+    EXPECT_EQ(pair.a.unreclaimed(), 0U);
+    EXPECT_EQ(pair.b.unreleased(), 0U);
+  }
+}
+
+TEST_P(LaneTest, SendsAreDoneWhenAllOfThemWereReceived) {
+  Pair pair(GetParam());
+  EXPECT_TRUE(pair.a.are_sends_received());
+  pair.a.post(parcel(1, ParcelKind::send));
+  pair.a.post(parcel(2, ParcelKind::offer));
+  pair.a.post(parcel(3, ParcelKind::send));
+  pair.b.complete_receive();
+  EXPECT_FALSE(pair.a.are_sends_received());
+  pair.b.complete_receive();
+  EXPECT_TRUE(pair.a.are_sends_received());
+  EXPECT_EQ(pair.a.unreclaimed(), 1U);
+}
+
+TEST(SharedDescriptorTest, IsNotReadWhileItsOwnerWrites) {
+  SharedDescriptor shared{};
+  Descriptor seen{};
+  write_shared(shared, {.op = OpCode::barrier, .sequence = 9});
+  ASSERT_TRUE(try_read_shared(shared, seen));
+  EXPECT_EQ(seen.sequence, 9U);
+  EXPECT_TRUE(try_read_shared(shared, 2, seen));
+  EXPECT_FALSE(try_read_shared(shared, 4, seen));
+  shared.version.store(3);
+  EXPECT_FALSE(try_read_shared(shared, seen));
+}
+
+}  // namespace
+}  // namespace ringcomm::transport
