@@ -118,6 +118,57 @@ TEST(VerifyTest, BytesNobodyWroteAreNamed) {
                "rank 1 where it names block 0");
 }
 
+TEST(VerifyTest, TwoWritersOfOneSlotNeedAnOrder) {
+  Case c = barrier_case({.ranks = 3, .access = Access::two_sided});
+  ASSERT_TRUE(verify(c.slices, c.coverage).is_ok());
+  for (RankPlan& slice : c.slices) {
+    for (Slot& slot : slice.slots) slot.bytes = 1;
+    for (Op& op : slice.ops) op.bytes = 1;
+  }
+  expect_error(
+      c, StatusCode::invalid_argument,
+      "rank 0 operation 3 (recv, step 0, peer 1, block 1, slot 1) rewrites slot 1 of rank 0 while rank 0 "
+      "operation 1 (recv, step 0, peer 2, block 2, slot 1) also writes it (nothing orders the two)");
+}
+
+TEST(VerifyTest, AViewHasTheSizeAndBlockOfItsOffer) {
+  for (const bool other_block : {false, true}) {
+    Case c = direct();
+    c.coverage = {};
+    if (other_block) {
+      c.slices[1].ops[4].block = 1;
+    } else {
+      c.slices[1].ops[4].bytes = 32;
+    }
+    expect_error(
+        c, StatusCode::invalid_argument,
+        concat("rank 1 operation 4 (compute, step 1, peer 0, block ", other_block ? 1 : 0,
+               ") uses a view of rank 0 of another block or size than was given by rank 0 operation 0 "
+               "(offer, step 1, peer 1, block 0, slot 0)"));
+  }
+}
+
+TEST(VerifyTest, AMergeNeedsTheSameRowsOfEverybody) {
+  Case c = softmax_case({.ranks = 2, .rows = 8, .row_bytes = 4});
+  ASSERT_EQ(c.slices[0].ops[0].kind, OpKind::offer);
+  c.slices[0].ops[0].offset -= 4;  // rows 3 to 6 where rank 1 merges rows 4 to 7
+  expect_error(c, StatusCode::invalid_argument,
+               "rank 1 operation 2 (compute, step 0, block 1, slot 0) finds the block from byte 12 instead "
+               "of 16 on in "
+               "slot 0 of rank 0 where it names block 0");
+}
+
+TEST(VerifyTest, AResultIsSharedOnlyOnceItIsMerged) {
+  Case c = softmax_case({.ranks = 2, .rows = 8, .row_bytes = 4});
+  for (Op& op : c.slices[0].ops) {
+    if (op.kind == OpKind::offer && op.step == 1) op.slot = 0;
+  }
+  expect_error(c, StatusCode::invalid_argument,
+               "rank 1 operation 7 (compute, step 1, peer 0, block 0) finds a block that is not merged yet "
+               "in slot 0 of "
+               "rank 0 where it names block 0");
+}
+
 TEST(VerifyTest, AViewIsUsedBetweenTakeAndReleaseOnly) {
   Case c = direct();
   std::swap(c.slices[1].ops[4], c.slices[1].ops[5]);
