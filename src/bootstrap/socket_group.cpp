@@ -75,6 +75,10 @@ Status SocketGroup::accept_greeting(int peer, ReceivedPacket& packet) {
         "rank ", peer, " runs as process ", packet.pid, " of user ", packet.uid, ", this rank as user ",
         ::geteuid(), " (ranks of one group belong to one user and see each other's processes)"));
   }
+  if (packet.lost_descriptor) {
+    return Status::not_available(concat("rank ", rank_, " cannot receive the socket of rank ", peer,
+                                        " (too many open files). Is RLIMIT_NOFILE too low?"));
+  }
   if (rank_ > peer) {
     if (!packet.fd.is_open()) return corrupt(peer, "a greeting without a socket");
     entry.transport_socket = std::move(packet.fd);

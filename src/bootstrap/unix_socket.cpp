@@ -102,7 +102,8 @@ ReceivedPacket receive_packet(int socket, std::span<std::byte> buffer) {
   read_control(message, packet);
   packet.bytes = static_cast<std::size_t>(got);
   packet.state = got == 0 ? IoState::closed : IoState::done;
-  packet.was_truncated = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  packet.was_truncated = (message.msg_flags & MSG_TRUNC) != 0;
+  packet.lost_descriptor = (message.msg_flags & MSG_CTRUNC) != 0 && !packet.fd.is_open();
   return packet;
 }
 

@@ -46,9 +46,10 @@ IoState send_packet(int socket, std::span<const std::byte> bytes, int fd_to_pass
 struct ReceivedPacket {
   IoState state = IoState::would_block;
   std::size_t bytes = 0;
-  bool was_truncated = false;  ///< longer than the buffer: not one of ours
-  UniqueFd fd;                 ///< at most one is kept, close-on-exec; further ones are closed
-  int pid = 0;                 ///< of the sender as the kernel vouches for it; 0 without SO_PASSCRED
+  bool was_truncated = false;    ///< longer than the buffer: not one of ours
+  bool lost_descriptor = false;  ///< one was enclosed, but this process may open no more
+  UniqueFd fd;                   ///< at most one is kept, close-on-exec; further ones are closed
+  int pid = 0;                   ///< of the sender as the kernel vouches for it; 0 without SO_PASSCRED
   unsigned uid = 0;
 };
 /// Never blocks. What a peer sent before it died is still delivered.

@@ -107,6 +107,7 @@ Status Endpoint::explain_missing(const OpenChannel& channel, const ChannelKey& k
 }
 
 void Endpoint::close(ControlSegment::Lease lease) {
+  if (is_forked_copy()) return;
   const std::lock_guard lock(mutex_);
   control_.close(std::move(lease));
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "device/host/fork_guard.hpp"
 #include "ringcomm/core/deadline.hpp"
 #include "ringcomm/transport/transport.hpp"
 #include "transport/common/control_segment.hpp"
@@ -59,7 +60,9 @@ class Endpoint {
   Status check_peers();
   /// Takes over the failure of a rank whose life is `failed`.
   Status adopt(int rank) { return failure_.fail(read_failure(peer(rank).state)); }
-  Status fail(Status status, int culprit) { return failure_.fail({std::move(status), culprit, setup_.rank}); }
+  Status fail(Status status, int culprit) {
+    return is_forked_copy() ? status : failure_.fail({std::move(status), culprit, setup_.rank});
+  }
 
   struct OpenChannel {
     ControlSegment::Lease lease;
@@ -75,12 +78,17 @@ class Endpoint {
   void detach(const LiveCounters& counters);
   TransportCounters counters() const;
   /// The transport goes; channels may still be there.
-  void leave() { failure_.close(); }
+  void leave() {
+    if (!is_forked_copy()) failure_.close();
+  }
+  /// True in a forked child: the control segments are not mapped there, and the parent still uses them.
+  bool is_forked_copy() const { return fork_generation_ != fork_generation(); }
 
  private:
   Status find_members(OpenChannel& channel, const ChannelKey& key, Deadline deadline);
   Status explain_missing(const OpenChannel& channel, const ChannelKey& key, std::int64_t waited_ns);
 
+  const std::uint32_t fork_generation_ = fork_generation();
   const Setup setup_;
   const WaitPolicy policy_;
   std::unique_ptr<PeerMemory> memory_;

@@ -8,7 +8,8 @@ namespace ringcomm::inline v0::transport {
 namespace {
 
 Status not_connected() {
-  return Status::invalid_argument("the transport is not connected (connect() comes first)");
+  return Status::invalid_argument(
+      "the transport is not connected (connect() comes first, and not in a forked child)");
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ void LaneTransport::start(int rank, int size, const TransportOptions& options,
 
 std::shared_ptr<Endpoint> LaneTransport::endpoint() const {
   const std::lock_guard lock(mutex_);
-  return endpoint_;
+  return endpoint_ == nullptr || endpoint_->is_forked_copy() ? nullptr : endpoint_;
 }
 
 Capabilities LaneTransport::capabilities() const {

@@ -33,7 +33,7 @@ class LaneTransport : public Transport {
   void start(int rank, int size, const TransportOptions& options, std::unique_ptr<PeerMemory> memory);
 
  private:
-  /// Null before start().
+  /// Null before start(), and in a forked child.
   std::shared_ptr<Endpoint> endpoint() const;
   const std::uint32_t first_epoch_;
   mutable std::mutex mutex_;

@@ -53,6 +53,10 @@ Status Link::accept(bootstrap::ReceivedPacket& packet, const Announcement& annou
     return Status::corrupt_data(concat("process ", packet.pid, " wrote to the socket of rank ", peer_,
                                        " (pid ", peer_pid_, "). Did it fork?"));
   }
+  if (packet.lost_descriptor) {
+    return Status::not_available(concat(
+        "memory of rank ", peer_, " cannot be received: too many open files. Is RLIMIT_NOFILE too low?"));
+  }
   if (packet.bytes != sizeof(announcement) || packet.was_truncated ||
       announcement.magic != Announcement::kMagic || !packet.fd.is_open()) {
     return Status::corrupt_data(concat("rank ", peer_, " sent ", packet.bytes,
