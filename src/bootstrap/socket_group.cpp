@@ -88,7 +88,10 @@ Status SocketGroup::accept_greeting(int peer, ReceivedPacket& packet) {
   auto process = open_pidfd(packet.pid);
   entry.has_ended = process.status().code() == StatusCode::not_found;
   if (entry.has_ended) return {};  // what it sent before may be all that is needed
-  RINGCOMM_TRY(process.status());
+  if (!process.is_ok()) {
+    return Status(process.status().code(),
+                  concat("rank ", rank_, " cannot watch rank ", peer, ": ", process.status().message()));
+  }
   entry.process = std::move(process).value();
   return {};
 }

@@ -59,8 +59,8 @@ Status Link::accept(bootstrap::ReceivedPacket& packet, const Announcement& annou
   }
   if (packet.bytes != sizeof(announcement) || packet.was_truncated ||
       announcement.magic != Announcement::kMagic || !packet.fd.is_open()) {
-    return Status::corrupt_data(concat("rank ", peer_, " sent ", packet.bytes,
-                                       " bytes that announce no segment (a descriptor was ",
+    return Status::corrupt_data(concat("rank ", peer_, " sent ", packet.was_truncated ? "more than " : "",
+                                       packet.bytes, " bytes that announce no segment (a descriptor was ",
                                        packet.fd.is_open() ? "" : "not ", "enclosed)"));
   }
   if (arrived_.size() == kArrivedMax) {

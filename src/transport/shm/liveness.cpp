@@ -27,7 +27,9 @@ Status Liveness::watch(int rank, int pid) {
   if (process.status().code() == StatusCode::not_found) {
     return Status::peer_lost(concat("rank ", rank, " (pid ", pid, ") died while the ranks connected"));
   }
-  RINGCOMM_TRY(process.status());
+  if (!process.is_ok()) {
+    return Status(process.status().code(), concat("rank ", rank, ": ", process.status().message()));
+  }
   processes_[index] = std::move(process).value();
   epoll_event event{};
   event.events = EPOLLIN;
