@@ -8,6 +8,7 @@
 #endif
 
 #include "core/cpuid.hpp"
+#include "core/try.hpp"
 #include "core/words.hpp"
 #include "ringcomm/core/env.hpp"
 #include "ringcomm/core/text.hpp"
@@ -29,9 +30,9 @@ constexpr std::array kFeatures{
 // SSE, AVX, opmask, upper halves of zmm0-15, zmm16-31: without all of them a zmm instruction traps.
 constexpr std::uint64_t kZmmState = 0xe6;
 
-std::string missing_here() {
-  static const std::string missing = missing_for_avx512_bf16(read_cpuid());
-  return missing;
+const CpuidWords& cpuid_here() {
+  static const CpuidWords words = read_cpuid();
+  return words;
 }
 
 }  // namespace
@@ -75,16 +76,24 @@ std::string_view name_of(CpuLevel level) {
   return index < kCpuLevelWords.size() ? kCpuLevelWords[index] : std::string_view("unknown");
 }
 
-CpuLevel best_cpu_level() { return missing_here().empty() ? CpuLevel::avx512_bf16 : CpuLevel::scalar; }
+Status check_cpu_level(CpuLevel level, const CpuidWords& words) {
+  const std::string missing = level == CpuLevel::scalar ? std::string() : missing_for_avx512_bf16(words);
+  if (missing.empty()) return {};
+  return Status::not_available(concat("level ", name_of(level), " cannot run on this CPU (missing: ", missing,
+                                      "). Possible: ", name_of(CpuLevel::scalar)));
+}
+
+CpuLevel best_cpu_level() {
+  static const bool avx512 = check_cpu_level(CpuLevel::avx512_bf16, cpuid_here()).is_ok();
+  return avx512 ? CpuLevel::avx512_bf16 : CpuLevel::scalar;
+}
 
 Result<CpuLevel> chosen_cpu_level() {
   if (!env_text("RINGCOMM_DISPATCH")) return best_cpu_level();
-  const auto choice = env_choice("RINGCOMM_DISPATCH", kCpuLevelWords);
-  if (!choice.is_ok()) return choice.status();
-  const auto level = static_cast<CpuLevel>(choice.value());
-  if (level <= best_cpu_level()) return level;
-  return Status::not_available(concat("RINGCOMM_DISPATCH=", name_of(level),
-                                      " cannot run here (missing: ", missing_here(), "). Possible: scalar"));
+  RINGCOMM_TRY_ASSIGN(const std::size_t choice, env_choice("RINGCOMM_DISPATCH", kCpuLevelWords));
+  const auto level = static_cast<CpuLevel>(choice);
+  RINGCOMM_TRY(check_cpu_level(level, cpuid_here()));
+  return level;
 }
 
 }  // namespace ringcomm::inline v0

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "ringcomm/core/cpu_dispatch.hpp"
+#include "ringcomm/core/status.hpp"
+
 namespace ringcomm::inline v0 {
 
 /// Source: Intel SDM volume 2A, CPUID; volume 1, 13.3 (XCR0) and 15.2 (detection of AVX-512).
@@ -21,5 +24,8 @@ CpuidWords read_cpuid();
 
 /// What the level avx512_bf16 needs and `words` lack, separated by commas; empty when it can run.
 std::string missing_for_avx512_bf16(const CpuidWords& words);
+
+/// ok, or not_available naming what is missing and which levels are possible.
+Status check_cpu_level(CpuLevel level, const CpuidWords& words);
 
 }  // namespace ringcomm::inline v0

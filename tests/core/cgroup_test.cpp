@@ -110,6 +110,8 @@ TEST_F(CgroupV2Test, BrokenValuesAreNoLimit) {
 
 TEST_F(CgroupV2Test, PathThatAContainerDoesNotShowFallsBackToTheMount) {
   put_memory_v2(tree_, "", mib(512), 1);
+  put_memory_v2(tree_, "/docker", mib(100), 1);  // somebody else's, though its name begins our path
+  tree_.write("sys/other/memory.max", mib(100));
   for (const char* path : {"0::/docker/0123abcd\n", "0::/../../other\n", "0::/\n", "0::\n"}) {
     tree_.write("proc/self/cgroup", path);
     EXPECT_EQ(limit_mib(tree_), 512U) << path;
@@ -121,6 +123,7 @@ TEST_F(CgroupV2Test, MountOfASubtreeIsTakenOffThePath) {
   put_memory_v2(tree_, "/run", mib(300), 1);
   EXPECT_EQ(limit_mib(tree_), 300U);
   tree_.write("proc/self/cgroup", "0::/job.slicer/run\n");  // no child of /job.slice
+  put_memory_v2(tree_, "/r/run", mib(100), 1);
   EXPECT_EQ(limit_mib(tree_), 0U);
 }
 

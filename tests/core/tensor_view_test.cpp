@@ -106,6 +106,9 @@ TEST(TensorViewTest, DistanceBeyond63BitsIsRefused) {
   EXPECT_EQ(refusal(view), "q is larger than 2^63 bytes (extent 3 on axis 0)");
   view.strides[0] = kHuge / 4;  // 2 * 2^60 * 4 bytes
   EXPECT_EQ(refusal(view), "q is larger than 2^63 bytes (extent 3 on axis 0)");
+  auto together = TensorView::contiguous(memory, DType::uint8, {2, 2, 2});
+  together.strides = {kHuge, kHuge, kHuge};
+  EXPECT_EQ(refusal(together), "q is larger than 2^63 bytes (extent 2 on axis 1)");
   view.strides[0] = kHuge / 16;
   EXPECT_EQ(refusal(view), "ok");
 }

@@ -122,6 +122,8 @@ TEST(SpreadRanksTest, PackagesThatShareANodeAreKeptApart) {
   const auto placements = spread_ranks(machine({{0, 0, 3}, {1, 0, 3}}), 2);
   EXPECT_EQ(cpus_of(placements), (std::vector<Cpus>{{0, 1, 2}, {3, 4, 5}}));
   EXPECT_EQ(nodes_of(spread_ranks(machine({{0, 0, 3}, {1, 0, 3}}), 1)), std::vector<int>{0});
+  EXPECT_EQ(cpus_of(spread_ranks(machine({{0, 0, 2}, {1, 0, 4}}), 2)),
+            (std::vector<Cpus>{{0, 1}, {2, 3, 4, 5}}));
 }
 
 TEST(SpreadRanksTest, InterleavedListIsSortedByNode) {
@@ -139,6 +141,12 @@ TEST(SpreadRanksTest, NoCoresLeaveEveryRankWhereItIs) {
       EXPECT_EQ(placement.memory_node, -1);
     }
   }
+}
+
+TEST(SpreadRanksTest, CoreWithoutCpusIsPassedOver) {
+  auto cores = machine({{0, 0, 3}});
+  cores[1].cpus.clear();
+  EXPECT_EQ(cpus_of(spread_ranks(cores, 3)), (std::vector<Cpus>{{0}, {2}, {0}}));
 }
 
 TEST(SpreadRanksTest, NoRanksGiveNoPlacements) {
