@@ -257,6 +257,21 @@ TEST(ExchangeRuleTest, GatheredBlocksLieInRankOrder) {
   }
 }
 
+/// Callers may have the result written over their partial.
+TEST(ExchangeRuleTest, SoftmaxWritesNoResultWhileThePartialIsRead) {
+  for (const auto algorithm : {MergeAlgorithm::one_shot, MergeAlgorithm::two_shot}) {
+    for (const RankPlan& slice :
+         softmax_case({.ranks = 4, .algorithm = algorithm, .rows = 9, .row_bytes = 4}).slices) {
+      const auto result = std::find_if(slice.ops.begin(), slice.ops.end(), [](const Op& op) {
+        return op.code == static_cast<std::uint32_t>(ComputeCode::copy_result);
+      });
+      EXPECT_EQ(std::count_if(slice.ops.begin(), result,
+                              [](const Op& op) { return op.kind == OpKind::reclaim && op.step == 0; }),
+                3);
+    }
+  }
+}
+
 TEST(ExchangeRuleTest, MergedSlicesTileTheRows) {
   for (const int ranks : kRanks) {
     for (const std::uint64_t rows :

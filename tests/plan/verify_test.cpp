@@ -164,7 +164,7 @@ TEST(VerifyTest, AResultIsSharedOnlyOnceItIsMerged) {
     if (op.kind == OpKind::offer && op.step == 1) op.slot = 0;
   }
   expect_error(c, StatusCode::invalid_argument,
-               "rank 1 operation 7 (compute, step 1, peer 0, block 0) finds a block that is not merged yet "
+               "rank 1 operation 8 (compute, step 1, peer 0, block 0) finds a block that is not merged yet "
                "in slot 0 of "
                "rank 0 where it names block 0");
 }

@@ -83,7 +83,8 @@ enum class MergeAlgorithm : std::uint8_t {
 /// partial. Slot 1 (result): the merged rows of this rank's slice (two_shot) or all rows (one_shot).
 /// two_sided adds arena slots: slot 2 + p holds what arrived from peer p. Computes: merge (offset, bytes =
 /// the row range), then copy_result of the own merged rows (one_shot: all rows) and, in two_shot, of every
-/// peer's (block = the rank whose slice it is). All on the compute queue.
+/// peer's (block = the rank whose slice it is). Every reader has given the partial back before the first
+/// copy_result, so that results may be written over it. All on the compute queue.
 struct SoftmaxRule {
   int ranks = 1;
   Access access = Access::direct_read;
