@@ -4,8 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <random>
 #include <vector>
 
 #include "ringcomm/core/tensor_view.hpp"
@@ -55,11 +53,7 @@ class HostTensor {
     }
   }
   /// Standard normal values from `seed`, times `factor`.
-  void fill_normal(unsigned seed, float factor = 1.0F) {
-    std::mt19937 engine(seed);
-    std::normal_distribution<float> normal(0.0F, factor);
-    fill([&](auto, auto, auto) { return normal(engine); });
-  }
+  void fill_normal(unsigned seed, float factor = 1.0F);
 
  private:
   std::vector<std::uint8_t> bytes_;
