@@ -79,6 +79,24 @@ TEST_P(BlockKernelStateTest, NumberOfWorkersDoesNotChangeABit) {
   }
 }
 
+TEST_P(BlockKernelStateTest, RealThreadsShareNothingButTheirInputs) {
+  Problem problem = this->problem(200, 150);
+  problem.shape.q_heads = 4;
+  problem.shape.kv_heads = 2;
+  const Tensors tensors(problem);
+  const Outputs alone = run_kernel(GetParam().variant, problem, tensors);
+  auto team = WorkerTeam::create(3, {});
+  ASSERT_TRUE(team.is_ok()) << team.status().to_string();
+  const auto kernel = make_kernel(GetParam().variant, problem.shape, *team.value());
+  ASSERT_NE(kernel, nullptr);
+  Outputs outputs(problem.shape);
+  kernel->begin(tensors.q.view());
+  kernel->accumulate(range_of(problem, {0, 150}), tensors.k.view(), tensors.v.view());
+  kernel->finish(outputs.out.view(), outputs.lse_view(problem.shape));
+  EXPECT_EQ(outputs.lse, alone.lse);
+  EXPECT_EQ(std::memcmp(outputs.out.view().data, alone.out.view().data, alone.out.view().bytes()), 0);
+}
+
 TEST_P(BlockKernelStateTest, BeginForgetsThePassBefore) {
   const Problem problem = this->problem(65, 65);
   const Tensors tensors(problem);
