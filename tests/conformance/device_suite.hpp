@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -121,6 +122,33 @@ TEST_P(DeviceSuite, WhatATaskHoldsIsGoneWhenItHasEnded) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+/// Something that takes a while to give back.
+class SlowToEnd {
+ public:
+  explicit SlowToEnd(std::atomic<bool>& has_ended) : has_ended_(&has_ended) {}
+  SlowToEnd(SlowToEnd&& other) noexcept : has_ended_(std::exchange(other.has_ended_, nullptr)) {}
+  ~SlowToEnd() {
+    if (has_ended_ == nullptr) return;
+    std::this_thread::sleep_for(kWatched);
+    *has_ended_ = true;
+  }
+
+ private:
+  std::atomic<bool>* has_ended_;
+};
+
+TEST_P(DeviceSuite, AnEventIsDoneOnlyWhenWhatTheTaskHeldIsGone) {
+  Stream stream = this->stream();
+  Event e = event();
+  std::atomic<bool> has_ended{false};
+  EXPECT_OK(stream.enqueue([held = SlowToEnd(has_ended)] { return Status(); }));
+  EXPECT_OK(e.record(stream.view()));
+  const Deadline deadline = patience();
+  while (!e.is_done() && !deadline.is_expired()) std::this_thread::yield();
+  EXPECT_TRUE(has_ended);
+  EXPECT_OK(stream.synchronize(patience()));
+}
+
 TEST_P(DeviceSuite, DestructorLetsQueuedWorkFinish) {
   int runs = 0;
   {
@@ -159,7 +187,10 @@ TEST_P(DeviceSuite, EventWaitHoldsBackOnlyWhatFollowsIt) {
   Stream a = stream(), b = stream();
   Event e = event();
   EXPECT_OK(b.enqueue([&] { return a_started.pass(); }));
-  EXPECT_OK(b.enqueue([&] { return order.emplace_back("b"), Status(); }));
+  EXPECT_OK(b.enqueue([&] {
+    std::this_thread::sleep_for(kWatched);  // so that an early "a last" would come first
+    return order.emplace_back("b"), Status();
+  }));
   EXPECT_OK(e.record(b.view()));
   EXPECT_OK(a.enqueue([&] { return order.emplace_back("a first"), a_started.open(), Status(); }));
   EXPECT_OK(e.wait(a.view()));
