@@ -44,6 +44,17 @@ MIRROR_EXCEPTIONS = {
     # the meeting of ranks is tested through the whole store, its packets through the group that sends them
     "src/bootstrap/meeting.cpp": "file_store_test",
     "src/bootstrap/packet.cpp": "socket_group_test",
+    "src/transport/common/channel_key.cpp": "control_segment_test",
+    "src/transport/common/control_layout.cpp": "lane_test",
+    "src/transport/common/endpoint.cpp": "inproc_transport_test",
+    "src/transport/common/futex.cpp": "wait_test",
+    "src/transport/common/lane_channel.cpp": "inproc_conformance_test",
+    "src/transport/common/lane_channel_group.cpp": "inproc_conformance_test",
+    "src/transport/common/lane_channel_wait.cpp": "inproc_conformance_test",
+    "src/transport/common/lane_transport.cpp": "inproc_transport_test",
+    "src/transport/common/segment_table.cpp": "inproc_transport_test",
+    "src/transport/common/transport_channel.cpp": "inproc_conformance_test",
+    "src/transport/inproc/memory.cpp": "inproc_transport_test",
     "src/transport/shm/memory.cpp": "shm_transport_test",
     # tests/attention/block_kernel_*_test.cpp run every implementation of one interface
     "src/attention/host/avx512_dot.cpp": "block_kernel_oracle_test",

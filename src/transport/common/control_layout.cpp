@@ -17,28 +17,16 @@ std::size_t control_segment_bytes(int ranks) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-// Release on each word (instead of a fence, which the thread sanitizer does not understand) keeps the odd
-// version before the words; acquire on each load keeps the second look at the version behind them.
 void write_shared(SharedDescriptor& target, const Descriptor& value) {
-  const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(value);
-  const std::uint32_t version = target.version.load(std::memory_order_relaxed);
-  target.version.store(version + 1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < words.size(); ++i) target.words[i].store(words[i], std::memory_order_release);
-  target.version.store(version + 2, std::memory_order_release);
-}
-
-bool try_read_shared(const SharedDescriptor& source, std::uint32_t version, Descriptor& value) {
-  if (source.version.load(std::memory_order_acquire) != version) return false;
-  std::array<std::uint64_t, 4> words{};
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = source.words[i].load(std::memory_order_acquire);
-  if (source.version.load(std::memory_order_relaxed) != version) return false;
-  value = std::bit_cast<Descriptor>(words);
-  return true;
+  target.write(std::bit_cast<std::array<std::uint64_t, 4>>(value));
 }
 
 bool try_read_shared(const SharedDescriptor& source, Descriptor& value) {
+  std::array<std::uint64_t, 4> words{};
   const std::uint32_t version = source.version.load(std::memory_order_acquire);
-  return version % 2 == 0 && try_read_shared(source, version, value);
+  if (version % 2 != 0 || !source.read(version, words)) return false;
+  value = std::bit_cast<Descriptor>(words);
+  return true;
 }
 
 }  // namespace ringcomm::inline v0::transport

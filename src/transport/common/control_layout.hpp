@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -59,12 +60,42 @@ struct DirectoryEntry {
 };
 static_assert(sizeof(DirectoryEntry) == 32);
 
-/// A Descriptor that may be read while its owner rewrites it: `version` is odd meanwhile.
-struct SharedDescriptor {
+/// The words of a Descriptor that may be read while their owner rewrites them:
+/// `version` is odd meanwhile.
+template <std::size_t kWords>
+struct SharedWords {
   Word version;
   std::uint32_t unused;
-  std::array<std::atomic<std::uint64_t>, 4> words;
+  std::array<std::atomic<std::uint64_t>, kWords> words;
+
+  // Release on each word (instead of a fence, which the thread sanitizer does not understand) keeps the odd
+  // version before the words; acquire on each load keeps the second look at the version behind them.
+  void write(const std::array<std::uint64_t, kWords>& values) {
+    const std::uint32_t before = version.load(std::memory_order_relaxed);
+    version.store(before + 1, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < kWords; ++i) words[i].store(values[i], std::memory_order_release);
+    version.store(before + 2, std::memory_order_release);
+  }
+  /// One attempt: false when `wanted` is not the version all the while.
+  bool read(std::uint32_t wanted, std::array<std::uint64_t, kWords>& values) const {
+    if (version.load(std::memory_order_acquire) != wanted) return false;
+    for (std::size_t i = 0; i < kWords; ++i) values[i] = words[i].load(std::memory_order_acquire);
+    return version.load(std::memory_order_relaxed) == wanted;
+  }
 };
+
+using SharedDescriptor = SharedWords<4>;
+void write_shared(SharedDescriptor& target, const Descriptor& value);
+/// One attempt: false while the owner writes.
+bool try_read_shared(const SharedDescriptor& source, Descriptor& value);
+
+/// What both sides of a release must agree on: operation, types and sequence, then the signature. (Bytes,
+/// step and block are the reader's: it may release at another step than the owner reclaims.)
+using ReleaseNote = std::array<std::uint64_t, 2>;
+inline ReleaseNote release_note(const Descriptor& d) {
+  const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(d);
+  return {words[0], words[2]};
+}
 
 /// What the owner has entered on the channel, and whom it waits for: read by others only to explain a wait.
 struct alignas(kLineBytes) HeadLine {
@@ -96,10 +127,12 @@ struct alignas(kLineBytes) Cell {
 };
 static_assert(sizeof(Cell) == kLineBytes);
 
+static_assert(offsetof(Descriptor, signature) == 16 && offsetof(Descriptor, bytes) == 8);
+
 struct alignas(kLineBytes) AckLine {
-  Word releases;                  ///< of the peer's offers, in order
-  Word receives;                  ///< of the peer's sends, in order
-  SharedDescriptor last_release;  ///< its version is twice `releases`
+  Word releases;                ///< of the peer's offers, in order
+  Word receives;                ///< of the peer's sends, in order
+  SharedWords<2> last_release;  ///< its version is twice `releases`
 };
 struct alignas(kLineBytes) TakenLine {
   Word taken;  ///< cells of the peer's data lane that it may rewrite
@@ -140,10 +173,5 @@ inline constexpr std::size_t channel_block_bytes(int members) {
 /// Room for 256 channels of all ranks, but at most 16 MiB and at least 8 of them; pages that no channel uses
 /// need never be touched.
 std::size_t control_segment_bytes(int ranks);
-
-void write_shared(SharedDescriptor& target, const Descriptor& value);
-/// One attempt: false when the owner was writing, or (second form) when `version` is not the current one.
-bool try_read_shared(const SharedDescriptor& source, Descriptor& value);
-bool try_read_shared(const SharedDescriptor& source, std::uint32_t version, Descriptor& value);
 
 }  // namespace ringcomm::inline v0::transport

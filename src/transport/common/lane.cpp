@@ -28,47 +28,13 @@ Lane::Lane(PeerLanes& mine, const PeerLanes& theirs, std::uint32_t first_epoch, 
       sends_(first_epoch),
       reclaimed_(first_epoch) {}
 
-bool Lane::has_room() {
-  if (posted_ - taken_by_peer_ < kLaneCells) return true;
-  taken_by_peer_ = theirs_->taken.taken.load(std::memory_order_acquire);
-  return posted_ - taken_by_peer_ < kLaneCells;
-}
-
-// Dekker's pattern with sleep(): each side stores its own word and then loads the other's, all sequentially
-// consistent, so that at least one of the two sees the other.
-void Lane::publish(Word& word, std::uint32_t value, Sleeping what) {
-  word.store(value, std::memory_order_seq_cst);
-  const std::uint32_t sleeping = theirs_->sleep.sleeping.load(std::memory_order_seq_cst);
-  if (sleeping == static_cast<std::uint32_t>(what)) [[unlikely]]
-    futex_wake_all(word, scope_);
-}
-
-void Lane::post(const Parcel& parcel) {
-  ++posted_;
-  parcel.kind == ParcelKind::offer ? ++offers_ : ++sends_;
-  Cell& cell = mine_->cells[posted_ % kLaneCells];
-  cell.parcel = parcel;
-  publish(cell.epoch, posted_, Sleeping::on_data);
-}
-
-void Lane::consume() {
-  ++taken_;
-  publish(mine_->taken.taken, taken_, Sleeping::on_taken);
-}
-
-void Lane::release(const Descriptor& descriptor) {
-  ++releases_;
-  write_shared(mine_->ack.last_release, descriptor);
-  publish(mine_->ack.releases, releases_, Sleeping::on_release);
-}
-
-void Lane::complete_receive() {
-  ++receives_;
-  publish(mine_->ack.receives, receives_, Sleeping::on_receive);
-}
-
-bool Lane::last_release(Descriptor& descriptor) const {
-  return try_read_shared(theirs_->ack.last_release, 2 * (reclaimed_ + 1), descriptor);
+Descriptor Lane::refused_release(const Descriptor& mine) const {
+  auto words = std::bit_cast<std::array<std::uint64_t, 4>>(mine);
+  ReleaseNote theirs = release_note(mine);
+  (void)theirs_->ack.last_release.read(2 * (reclaimed_ + 1), theirs);
+  words[0] = theirs[0];
+  words[2] = theirs[1];
+  return std::bit_cast<Descriptor>(words);
 }
 
 const Word& Lane::awaited_word(Sleeping what) const {

@@ -17,29 +17,53 @@ class Lane {
   Lane(PeerLanes& mine, const PeerLanes& theirs, std::uint32_t first_epoch, FutexScope scope);
 
   /// Room for one more parcel; refreshes the cached count when it looks full.
-  bool has_room();
+  bool has_room() {
+    if (posted_ - taken_by_peer_ < kLaneCells) return true;
+    taken_by_peer_ = theirs_->taken.taken.load(std::memory_order_acquire);
+    return posted_ - taken_by_peer_ < kLaneCells;
+  }
   /// Only when has_room(). Wakes the peer if it sleeps.
-  void post(const Parcel& parcel);
+  void post(const Descriptor& descriptor, const BlockAddress& address, ParcelKind kind) {
+    ++posted_;
+    kind == ParcelKind::offer ? ++offers_ : ++sends_;
+    Cell& cell = mine_->cells[posted_ % kLaneCells];
+    cell.parcel = {.descriptor = descriptor, .address = address, .kind = kind};
+    publish(cell.epoch, posted_, Sleeping::on_data);
+  }
 
   bool has_parcel() const {
     return has_reached(front_cell().epoch.load(std::memory_order_acquire), taken_ + 1);
   }
   /// Only when has_parcel(); stays until consume().
   const Parcel& front() const { return front_cell().parcel; }
-  void consume();
+  /// Does not order its look at the sleeper's word (the peer then sleeps one slice too long at worst): a full
+  /// lane is rare, this call is not.
+  void consume() {
+    mine_->taken.taken.store(++taken_, std::memory_order_release);
+    wake(mine_->taken.taken, theirs_->sleep.sleeping.load(std::memory_order_relaxed), Sleeping::on_taken);
+  }
 
   /// The peer's oldest offer not yet released.
-  void release(const Descriptor& descriptor);
+  void release(const Descriptor& descriptor) {
+    mine_->ack.last_release.write(release_note(descriptor));
+    publish(mine_->ack.releases, ++releases_, Sleeping::on_release);
+  }
   /// The peer's oldest send not yet completed.
-  void complete_receive();
+  void complete_receive() { publish(mine_->ack.receives, ++receives_, Sleeping::on_receive); }
 
   bool is_released() const {
     return has_reached(theirs_->ack.releases.load(std::memory_order_acquire), reclaimed_ + 1);
   }
   /// Only when is_released().
   void reclaim() { ++reclaimed_; }
-  /// True if the peer's last release was that of the offer to be reclaimed next; then `last_release` is it.
-  bool last_release(Descriptor& descriptor) const;
+  /// False when the peer's release of the offer to be reclaimed next says something else than `mine`; true
+  /// also when the peer has released more since and the note is gone.
+  bool agrees_on_release(const Descriptor& mine) const {
+    ReleaseNote theirs{};
+    return !theirs_->ack.last_release.read(2 * (reclaimed_ + 1), theirs) || theirs == release_note(mine);
+  }
+  /// The note that agrees_on_release() refused, as a descriptor with the other values of `mine`.
+  Descriptor refused_release(const Descriptor& mine) const;
   /// All sends posted so far were received.
   bool are_sends_received() const {
     return has_reached(theirs_->ack.receives.load(std::memory_order_acquire), sends_);
@@ -58,7 +82,16 @@ class Lane {
 
  private:
   const Cell& front_cell() const { return theirs_->cells[(taken_ + 1) % kLaneCells]; }
-  void publish(Word& word, std::uint32_t value, Sleeping what);
+  // Dekker's pattern with sleep(): each side stores its own word and then loads the other's, all sequentially
+  // consistent, so that at least one of the two sees the other.
+  void publish(Word& word, std::uint32_t value, Sleeping what) {
+    word.store(value, std::memory_order_seq_cst);
+    wake(word, theirs_->sleep.sleeping.load(std::memory_order_seq_cst), what);
+  }
+  void wake(const Word& word, std::uint32_t sleeping, Sleeping what) const {
+    if (sleeping == static_cast<std::uint32_t>(what)) [[unlikely]]
+      futex_wake_all(word, scope_);
+  }
 
   PeerLanes* mine_ = nullptr;
   const PeerLanes* theirs_ = nullptr;

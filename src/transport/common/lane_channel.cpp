@@ -132,12 +132,12 @@ void LaneChannel::post(const TransportOp& op, Member& m, ParcelKind kind, const 
   record(op.descriptor, m, OpState::posted);
   counters_.messages.add(1);
   counters_.bytes_offered.add(op.bytes);
-  m.lane.post({.descriptor = op.descriptor, .address = address, .kind = kind});
+  m.lane.post(op.descriptor, address, kind);
 }
 
 Status LaneChannel::take(const TransportOp& op, Deadline deadline) {
   Member& m = member(op.peer);
-  RINGCOMM_TRY(wait(m, Sleeping::on_data, op.descriptor, deadline));
+  if (!m.lane.has_parcel()) RINGCOMM_TRY(wait(m, Sleeping::on_data, op.descriptor, deadline));
   const std::byte* data = nullptr;
   RINGCOMM_TRY(open_parcel(op, m, ParcelKind::offer, data));
   *op.view = {.data = data, .bytes = op.bytes};
@@ -149,7 +149,7 @@ Status LaneChannel::take(const TransportOp& op, Deadline deadline) {
 
 Status LaneChannel::pull(const TransportOp& op, Deadline deadline) {
   Member& m = member(op.peer);
-  RINGCOMM_TRY(wait(m, Sleeping::on_data, op.descriptor, deadline));
+  if (!m.lane.has_parcel()) RINGCOMM_TRY(wait(m, Sleeping::on_data, op.descriptor, deadline));
   const std::byte* data = nullptr;
   RINGCOMM_TRY(open_parcel(op, m, ParcelKind::offer, data));
   copy_in(op, data);
@@ -177,15 +177,10 @@ Status LaneChannel::reclaim(const TransportOp& op, Deadline deadline) {
                                            ": nothing is offered to rank ", m.rank,
                                            " (each reclaim follows its offer)"));
   }
-  RINGCOMM_TRY(wait(m, Sleeping::on_release, op.descriptor, deadline));
-  // Bytes, step and block are the reader's: it may release at another step than the owner reclaims.
-  Descriptor theirs{};
-  if (m.lane.last_release(theirs)) {
-    theirs.bytes = op.descriptor.bytes;
-    theirs.step = op.descriptor.step;
-    theirs.block = op.descriptor.block;
-    if (Status same = compare(op.descriptor, endpoint_->rank(), theirs, m.rank); !same.is_ok())
-      return fail(std::move(same), m);
+  if (!m.lane.is_released()) RINGCOMM_TRY(wait(m, Sleeping::on_release, op.descriptor, deadline));
+  if (!m.lane.agrees_on_release(op.descriptor)) {
+    Status differs = compare(op.descriptor, endpoint_->rank(), m.lane.refused_release(op.descriptor), m.rank);
+    if (!differs.is_ok()) return fail(std::move(differs), m);
   }
   m.lane.reclaim();
   return {};
@@ -195,15 +190,17 @@ Status LaneChannel::own_block(const TransportOp& op, Member& m, BlockAddress& ad
   address = {.offset = 0, .bytes = op.bytes, .segment_id = 0};
   if (op.bytes == 0) return {};
   const std::uint64_t version = endpoint_->segments().version();
-  const OwnSegment* found = nullptr;
-  for (const OwnSegment& known : m.own) {
-    if (known.version == version && known.contains(op.address, op.bytes)) found = &known;
+  const OwnSegment* found = &m.own[m.own_latest];
+  for (std::size_t i = 0; found->version != version || !found->contains(op.address, op.bytes); ++i) {
+    if (i == m.own.size()) {
+      OwnSegment& slot = m.own[++m.own_replaced % m.own.size()];
+      RINGCOMM_TRY_ASSIGN(slot, endpoint_->segments().find(op.address, op.bytes, m.rank));
+      found = &slot;
+      break;
+    }
+    found = &m.own[i];
   }
-  if (found == nullptr) {
-    OwnSegment& slot = m.own[m.own_next++ % m.own.size()];
-    RINGCOMM_TRY_ASSIGN(slot, endpoint_->segments().find(op.address, op.bytes, m.rank));
-    found = &slot;
-  }
+  m.own_latest = static_cast<std::size_t>(found - m.own.data());
   address.segment_id = found->id;
   address.offset = static_cast<std::uint64_t>(op.address - found->data);
   return {};

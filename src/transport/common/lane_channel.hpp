@@ -31,7 +31,8 @@ class LaneChannel final : public TransportChannel {
     const HeadLine* head = nullptr;
     const ControlHeader* control = nullptr;
     std::array<OwnSegment, kOwnSegmentsCached> own{};  ///< that this member knows
-    std::size_t own_next = 0;
+    std::size_t own_latest = 0;
+    std::size_t own_replaced = 0;
     std::shared_ptr<Segment> theirs;  ///< that the last parcel lay in
     std::uint32_t theirs_id = 0;
     std::vector<std::shared_ptr<Segment>> viewed;  ///< earlier ones with views that may not be released yet
@@ -78,6 +79,7 @@ class LaneChannel final : public TransportChannel {
   Status find_data(const BlockAddress& address, Member& m, const std::byte*& data);
   void copy_in(const TransportOp& op, const std::byte* data);
 
+  /// Only when there is something to wait for.
   Status wait(Member& m, Sleeping what, const Descriptor& mine, Deadline deadline);
   /// Called now and then while a wait lasts: failures, the member's state and head, the deadline.
   Status look_around(Wait& wait);

@@ -104,7 +104,7 @@ void LaneChannel::sleep(std::span<const TransportOp> group, Deadline deadline) {
     const Sleeping what = pending(m, group);
     if (what == Sleeping::awake) continue;
     counters_.sleeps.add(1);
-    m.lane.sleep(what, std::min(kManyLanesSliceNs, deadline.remaining_ns()));
+    m.lane.sleep(what, std::min(kShortSliceNs, deadline.remaining_ns()));
     return;
   }
 }

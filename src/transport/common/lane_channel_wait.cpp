@@ -50,13 +50,12 @@ bool LaneChannel::is_over(const Wait& wait) const {
 
 Status LaneChannel::wait(Member& m, Sleeping what, const Descriptor& mine, Deadline deadline) {
   Wait wait{.member = m, .what = what, .mine = mine, .deadline = deadline};
-  if (is_over(wait)) [[likely]]
-    return {};
+  const std::int64_t slice_ns = what == Sleeping::on_taken ? kShortSliceNs : kSliceNsMax;
   Status status = wait_until(
       policy_, [&] { return is_over(wait); }, [&] { return look_around(wait); },
       [&] {
         counters_.sleeps.add(1);
-        m.lane.sleep(what, std::min(kSliceNsMax, deadline.remaining_ns()));
+        m.lane.sleep(what, std::min(slice_ns, deadline.remaining_ns()));
       });
   say_awaited(nullptr);
   if (status.is_ok() && what == Sleeping::on_taken) (void)m.lane.has_room();  // refreshes its count

@@ -11,8 +11,9 @@ namespace ringcomm::inline v0::transport {
 
 /// Sleeps are cut into slices so that a wait finds out about failures even if nobody wakes it.
 inline constexpr std::int64_t kSliceNsMax = 10'000'000;
-/// When several lanes are waited for, only one can wake the sleeper.
-inline constexpr std::int64_t kManyLanesSliceNs = 1'000'000;
+/// For sleeps that a change may fail to end: several lanes are waited for and only one can wake the sleeper,
+/// or the lane is full (Lane::consume()).
+inline constexpr std::int64_t kShortSliceNs = 1'000'000;
 inline constexpr int kYieldsPerCheck = 64;
 
 struct WaitPolicy {
