@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/executor.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "collectives/channel_state.hpp"
@@ -8,6 +9,9 @@
 
 namespace ringcomm::inline v0::collectives {
 namespace {
+
+constexpr std::chrono::seconds kBackstop{2};
+constexpr std::chrono::seconds kDrain{5};
 
 struct Run {
   Channel& channel;
@@ -119,11 +123,17 @@ Status enqueue_completion(const Run& run, std::shared_ptr<Runnable> runnable, Co
   return stream.impl->enqueue(Last{std::move(runnable), std::move(completion)}, run.deadline);
 }
 
+// Whatever goes wrong, nothing of the program may run any more when the caller gets its buffers back.
 Status run_blocking(const Run& run) {
   if (!run.channel.capabilities().stream_ordered) return run_items(run);
   RINGCOMM_TRY_ASSIGN(const StreamView stream, run.channel.comm_stream());
-  RINGCOMM_TRY(submit_items(run, stream));
-  return stream.impl->synchronize(run.deadline);
+  Status status = submit_items(run, stream);
+  const Status ended = stream.impl->synchronize(backstop(run.deadline));
+  if (status.is_ok()) status = ended;
+  if (status.is_ok()) return status;
+  status = run.channel.fail(std::move(status));
+  static_cast<void>(stream.impl->synchronize(Deadline::after(kDrain)).is_ok());
+  return status;
 }
 
 Result<Work> run_in_stream(const Run& run, const std::shared_ptr<Runnable>& runnable, StreamView stream) {
@@ -140,6 +150,13 @@ Result<Work> run_in_stream(const Run& run, const std::shared_ptr<Runnable>& runn
 }
 
 }  // namespace
+
+Deadline backstop(Deadline deadline) {
+  constexpr std::int64_t kExtraNs = std::chrono::nanoseconds(kBackstop).count();
+  return deadline.point_ns() > std::numeric_limits<std::int64_t>::max() - kExtraNs
+             ? Deadline()
+             : Deadline::at_ns(deadline.point_ns() + kExtraNs);
+}
 
 Result<Work> launch(Channel& channel, const std::shared_ptr<Runnable>& runnable, const CallOptions& options) {
   const Descriptor& common = runnable->common;

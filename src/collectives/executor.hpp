@@ -32,6 +32,10 @@ class Runnable {
 /// communicator's. Inline runs allocate nothing.
 Result<Work> launch(Channel& channel, const std::shared_ptr<Runnable>& runnable, const CallOptions& options);
 
+/// For waiting on a stream whose work has `deadline`: a little later, so that the work can say itself what
+/// was missing.
+Deadline backstop(Deadline deadline);
+
 /// Ranks up to this number are verified in debug builds when a plan is made.
 inline constexpr int kVerifiedRanksMax = 16;
 

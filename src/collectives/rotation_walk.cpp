@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "collectives/executor.hpp"
 #include "core/try.hpp"
 #include "ringcomm/device/device.hpp"
 
@@ -50,11 +51,12 @@ Status RotationWalk::feed_comm_queue() {
 }
 
 Status RotationWalk::wait_for(std::int32_t batch) {
-  if (!program_.has_comm_queue) return stream_ ? stream_.impl->synchronize(deadline_) : Status();
-  return batch == kNoIndex ? Status() : events_[static_cast<std::size_t>(batch)].synchronize(deadline_);
+  if (!program_.has_comm_queue) return stream_ ? stream_.impl->synchronize(backstop(deadline_)) : Status();
+  return batch == kNoIndex ? Status()
+                           : events_[static_cast<std::size_t>(batch)].synchronize(backstop(deadline_));
 }
 
-Status RotationWalk::finish() { return stream_ ? stream_.impl->synchronize(deadline_) : Status(); }
+Status RotationWalk::finish() { return stream_ ? stream_.impl->synchronize(backstop(deadline_)) : Status(); }
 
 Result<const Compute*> RotationWalk::next() {
   if (std::exchange(is_computing_, false)) ++computes_done_;

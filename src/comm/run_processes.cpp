@@ -23,14 +23,18 @@ constexpr int kProcessesMax = 256;
 
 using Body = std::function<Status(Communicator&)>;
 
-Status run_rank(ForkedMesh& mesh, int rank, const Body& body, const CommunicatorOptions& options) {
+// A failure is reported before the peers hear of it, so that the pipe has the first failure first.
+Status run_rank(ForkedMesh& mesh, int rank, const Body& body, const CommunicatorOptions& options,
+                int report_fd) {
   return comm::guard("the body", [&]() -> Status {
     RINGCOMM_TRY_ASSIGN(auto bootstrap, mesh.take(rank));
     RINGCOMM_TRY_ASSIGN(auto communicator, Communicator::create(std::move(bootstrap), options));
     // Not being bound costs speed only.
     static_cast<void>(bind_this_thread(communicator.placement()).is_ok());
     Status status = comm::guard("the body", [&] { return body(communicator); });
-    if (!status.is_ok()) communicator.abort(status.message());
+    if (status.is_ok()) return {};
+    comm::write_report(report_fd, rank, status);
+    communicator.abort(status.message());
     return status;
   });
 }
@@ -40,7 +44,7 @@ Status run_rank(ForkedMesh& mesh, int rank, const Body& body, const Communicator
                            pid_t parent, int report_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(EXIT_FAILURE);
-  const Status status = run_rank(mesh, rank, body, options);
+  const Status status = run_rank(mesh, rank, body, options, report_fd);
   if (!status.is_ok()) comm::write_report(report_fd, rank, status);
   std::fflush(nullptr);
   _exit(status.is_ok() ? EXIT_SUCCESS : EXIT_FAILURE);

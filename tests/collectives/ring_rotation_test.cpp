@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "collectives/media.hpp"
 #include "collectives/rank_data.hpp"
 #include "core/try.hpp"
 
@@ -124,19 +125,17 @@ std::vector<std::int64_t> uneven_rows(int ranks) {
   return rows;
 }
 
-class RingRotationTest : public testing::TestWithParam<int> {
+class RingRotationTest : public testing::TestWithParam<MediumAndRanks> {
  protected:
   void expect_rotates(Scene scene) {
-    scene.ranks = GetParam();
+    scene.ranks = GetParam().ranks;
     if (scene.rows.empty()) scene.rows = uneven_rows(scene.ranks);
-    const Status status = run_threads(
-        scene.ranks, [&](Communicator& comm) { return rotate(comm, scene); },
-        with_deadline(std::chrono::seconds(30)));
+    const Status status = run_on(GetParam(), [&](Communicator& comm) { return rotate(comm, scene); });
     EXPECT_TRUE(status.is_ok()) << status.to_string();
   }
 };
 
-TEST_P(RingRotationTest, DirectShowsEveryBlockOnceInRingOrder) {
+TEST_P(RingRotationTest, TheTransportsOwnModeShowsEveryBlockOnceInRingOrder) {
   for (const Memory memory : {Memory::window, Memory::private_memory, Memory::strided}) {
     for (const int direction : {+1, -1}) {
       Scene scene;
@@ -161,8 +160,8 @@ TEST_P(RingRotationTest, RelayShowsTheSameWithAndWithoutOverlapAndChunks) {
 }
 
 TEST_P(RingRotationTest, BlocksThatARankDoesNotNeedAreSkipped) {
-  const auto ranks = static_cast<std::size_t>(GetParam());
-  for (const RotationChoice mode : {RotationChoice::direct, RotationChoice::relay}) {
+  const auto ranks = static_cast<std::size_t>(GetParam().ranks);
+  for (const RotationChoice mode : {RotationChoice::automatic, RotationChoice::relay}) {
     Scene scene;
     scene.options.mode = mode;
     scene.options.needed.resize(ranks * ranks);
@@ -174,8 +173,7 @@ TEST_P(RingRotationTest, BlocksThatARankDoesNotNeedAreSkipped) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, RingRotationTest, testing::Values(1, 2, 3, 4, 5, 8),
-                         [](const auto& tested) { return concat("ranks", tested.param); });
+INSTANTIATE_TEST_SUITE_P(Media, RingRotationTest, testing::ValuesIn(thread_media()), name_of_case);
 
 struct Copied {
   std::uint64_t copied, viewed, packed;
@@ -228,6 +226,92 @@ TEST(RingRotationCountersTest, RelayPullsEachOtherBlockOnce) {
     for (const Copied& copied : copied_by(ranks, options, Memory::window))
       EXPECT_EQ(copied.copied, 2U * static_cast<std::uint64_t>(ranks - 1) * kBlockBytes);
   }
+}
+
+Status refused(Channel& channel, const TensorView& k, const TensorView& v, const RotationOptions& options,
+               StatusCode code, std::string_view part) {
+  const Status got = RingRotation::create(channel, k, v, options).status();
+  return expect(got.code() == code && got.message().find(part) != std::string::npos,
+                concat("\"", part, "\", got ", got.to_string()));
+}
+
+TEST(RingRotationArgumentsTest, WrongOnesAreRefusedByNameAndBreakNothing) {
+  const Status status = run_threads(
+      2,
+      [](Communicator& comm) -> Status {
+        Channel& channel = comm.channel();
+        std::vector<float> memory(64);
+        const TensorView k = TensorView::contiguous(memory.data(), DType::float32, {2, 2, 4});
+        const TensorView v = TensorView::contiguous(memory.data() + 16, DType::float32, {2, 2, 4});
+        constexpr StatusCode kWrong = StatusCode::invalid_argument;
+        TensorView other = v;
+        other.axes = 2;
+        RINGCOMM_TRY(refused(channel, k, other, {}, kWrong, "k has 3 axes, v has 2"));
+        other = v;
+        other.dtype = DType::bfloat16;
+        RINGCOMM_TRY(refused(channel, k, other, {}, kWrong, "k is float32, v is bfloat16"));
+        other = v;
+        other.shape[0] = 3;
+        RINGCOMM_TRY(refused(channel, k, other, {}, kWrong, "k has 2 rows, v has 3"));
+        other = v;
+        other.shape[1] = 1;
+        RINGCOMM_TRY(refused(channel, k, other, {}, kWrong, "k has 2 heads, v has 1"));
+        RotationOptions options;
+        options.rows = {2, 2, 2};
+        RINGCOMM_TRY(refused(channel, k, v, options, kWrong, "3 row counts for 2 ranks"));
+        options.rows = {2, 3};
+        options.rows[static_cast<std::size_t>(comm.rank())] = 1;
+        RINGCOMM_TRY(refused(channel, k, v, options, kWrong, "have 2 rows, its row count is 1"));
+        options.rows = {-1, -1};
+        RINGCOMM_TRY(refused(channel, k, v, options, kWrong, "block of rank 0 has -1 rows"));
+        options.rows = {2, 2};
+        options.rows[static_cast<std::size_t>(1 - comm.rank())] = std::int64_t{1} << 59;
+        RINGCOMM_TRY(refused(channel, k, v, options, kWrong, "is larger than"));
+        options = {};
+        options.direction = 2;
+        RINGCOMM_TRY(refused(channel, k, v, options, kWrong, "direction is 2"));
+        options = {};
+        options.needed = {1};
+        RINGCOMM_TRY(refused(channel, k, v, options, kWrong, "needed has 1 entries"));
+        RINGCOMM_TRY(comm.health());
+        return RingRotation::create(channel, k, v).status();
+      },
+      with_deadline(std::chrono::seconds(30)));
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+TEST(RingRotationArgumentsTest, DirectNeedsATransportThatReadsInPlace) {
+  const Status status =
+      run_on({"grouped", 2, {testing_support::grouped_fake_transport()}}, [](Communicator& comm) {
+        std::vector<float> memory(32);
+        RotationOptions options;
+        options.mode = RotationChoice::direct;
+        return refused(comm.channel(), TensorView::contiguous(memory.data(), DType::float32, {2, 2, 4}),
+                       TensorView::contiguous(memory.data() + 16, DType::float32, {2, 2, 4}), options,
+                       StatusCode::not_available, "mode direct needs a transport");
+      });
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+TEST(RingRotationArgumentsTest, StartWhileRunningIsRefusedAndTheRotationGoesOn) {
+  const Status status = run_threads(
+      2,
+      [](Communicator& comm) -> Status {
+        std::vector<float> memory(32);
+        RINGCOMM_TRY_ASSIGN(
+            auto rotation,
+            RingRotation::create(comm.channel(),
+                                 TensorView::contiguous(memory.data(), DType::float32, {2, 2, 4}),
+                                 TensorView::contiguous(memory.data() + 16, DType::float32, {2, 2, 4})));
+        RINGCOMM_TRY(rotation.start());
+        RINGCOMM_TRY(expect(rotation.start().code() == StatusCode::invalid_argument, "start() twice"));
+        int steps = 0;
+        while (RotationStep step = rotation.next()) ++steps;
+        RINGCOMM_TRY(rotation.status());
+        return expect(steps == 2, concat(steps, " steps"));
+      },
+      with_deadline(std::chrono::seconds(30)));
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
 }  // namespace
