@@ -27,7 +27,7 @@ std::int64_t out_row_bytes(std::int64_t dim, DType dtype) {
 
 Status check_statistic(const SoftmaxPartial& partial, std::string_view what) {
   const TensorView& statistic = partial.statistic;
-  RINGCOMM_TRY(validate(statistic, concat(what, " statistic")));
+  if (!validate(statistic, what).is_ok()) return validate(statistic, concat(what, " statistic"));
   if (statistic.dtype != DType::float32) {
     return Status::invalid_argument(
         concat(what, " statistic is ", name_of(statistic.dtype), " (statistics are float32)"));
@@ -48,7 +48,7 @@ Status check_statistic(const SoftmaxPartial& partial, std::string_view what) {
 
 Status check_partial(const SoftmaxPartial& partial, std::string_view what) {
   const TensorView& out = partial.out;
-  RINGCOMM_TRY(validate(out, concat(what, " out")));
+  if (!validate(out, what).is_ok()) return validate(out, concat(what, " out"));
   if (out.axes != 2)
     return Status::invalid_argument(concat(what, " out has ", out.axes, " axes (it takes [rows, dim])"));
   if (!is_payload(out.dtype)) {

@@ -19,7 +19,7 @@
 namespace ringcomm::inline v0::comm {
 namespace {
 
-constexpr std::int64_t kGraceNs = 10'000'000'000;
+constexpr std::int64_t kGraceNs = std::chrono::nanoseconds(ChildWatch::kGrace).count();
 constexpr int kPollMilliseconds = 100;
 
 struct Report {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class HeldSignals {
 /// Children that are killed and reaped at the latest when this object goes.
 class ChildWatch {
  public:
+  /// Ranks of a failed group are released at once; whoever has not ended by then is stuck or stopped.
+  static constexpr std::chrono::seconds kGrace{5};
   /// Reports come from `report_fd`, which this object owns.
   explicit ChildWatch(int report_fd) : report_fd_(report_fd) {}
   ~ChildWatch();
@@ -46,7 +49,7 @@ class ChildWatch {
   ChildWatch& operator=(const ChildWatch&) = delete;
 
   void add(pid_t pid);
-  /// Waits until all have ended. After the first failure the others have kGraceSeconds, then they are killed.
+  /// Waits until all have ended. After the first failure the others have kGrace, then they are killed.
   /// Returns the first failure in time, or aborted after a signal.
   Status wait_all(HeldSignals& signals);
 
