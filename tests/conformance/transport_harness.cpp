@@ -17,11 +17,23 @@ TransportOp operation(TransportOpKind kind, int peer, std::byte* address, const 
   return {.kind = kind, .peer = peer, .address = address, .bytes = d.bytes, .descriptor = d};
 }
 
-/// Eight bytes at a time, since the tests run unoptimised.
-std::uint64_t pattern(std::size_t word, int rank, int round) {
-  const auto salt = (static_cast<std::uint64_t>(rank) << 32) + static_cast<std::uint64_t>(round) + 1;
-  return (static_cast<std::uint64_t>(word) + salt) * 0x9e3779b97f4a7c15U;
-}
+/// The pattern is made in chunks that are copied or compared whole, since the tests run unoptimised.
+class Pattern {
+ public:
+  static constexpr std::size_t kChunkBytes = 512;
+  Pattern(int rank, int round)
+      : value_(((static_cast<std::uint64_t>(rank) << 32) + static_cast<std::uint64_t>(round) + 1) * kFactor) {
+  }
+  const std::uint64_t* next_chunk(std::size_t bytes) {
+    for (std::size_t i = 0; i < (bytes + 7) / 8; ++i) chunk_[i] = value_ += kFactor;
+    return chunk_;
+  }
+
+ private:
+  static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15U;
+  std::uint64_t value_;
+  std::uint64_t chunk_[kChunkBytes / 8]{};
+};
 
 }  // namespace
 
@@ -96,16 +108,18 @@ TransportOp recv(int peer, std::byte* to, const Descriptor& d) {
 }
 
 void fill(std::byte* target, std::size_t bytes, int rank, int round) {
-  for (std::size_t i = 0; i < bytes; i += 8) {
-    const std::uint64_t word = pattern(i / 8, rank, round);
-    std::memcpy(target + i, &word, std::min<std::size_t>(8, bytes - i));
+  Pattern pattern(rank, round);
+  for (std::size_t at = 0; at < bytes; at += Pattern::kChunkBytes) {
+    const std::size_t span = std::min(Pattern::kChunkBytes, bytes - at);
+    std::memcpy(target + at, pattern.next_chunk(span), span);
   }
 }
 
 bool holds(const std::byte* data, std::size_t bytes, int rank, int round) {
-  for (std::size_t i = 0; i < bytes; i += 8) {
-    const std::uint64_t word = pattern(i / 8, rank, round);
-    if (std::memcmp(data + i, &word, std::min<std::size_t>(8, bytes - i)) != 0) return false;
+  Pattern pattern(rank, round);
+  for (std::size_t at = 0; at < bytes; at += Pattern::kChunkBytes) {
+    const std::size_t span = std::min(Pattern::kChunkBytes, bytes - at);
+    if (std::memcmp(data + at, pattern.next_chunk(span), span) != 0) return false;
   }
   return true;
 }

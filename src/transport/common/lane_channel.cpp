@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/common/lane_channel.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "core/try.hpp"
+#include "device/host/nontemporal_copy.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::transport {
@@ -252,7 +252,7 @@ Status LaneChannel::find_data(const BlockAddress& address, Member& m, const std:
 
 void LaneChannel::copy_in(const TransportOp& op, const std::byte* data) {
   if (op.bytes == 0) return;
-  std::memcpy(op.address, data, op.bytes);
+  copy_block(op.address, data, op.bytes);
   counters_.bytes_copied.add(op.bytes);
 }
 
