@@ -35,9 +35,14 @@ struct BlockRange {
 };
 
 /// Holds scratch and running state, allocated at creation; nothing is allocated afterwards.
+///
+/// Results are the same bits for any number of workers; cutting the keys into other blocks changes rounding
+/// only. A NaN or infinity in k or v reaches exactly the rows that see it; memory outside the views is never
+/// read.
 class BlockKernel {
  public:
-  /// not_available names the clause (head_dim, dtype) that no kernel has. `level` picks the implementation.
+  /// not_available names the clause (head_dim, dtype, level) that no kernel has; invalid_argument the sizes
+  /// that cannot be; out_of_memory the bytes of state and the limit. `level` picks the implementation.
   static Result<std::unique_ptr<BlockKernel>> create(const KernelShape& shape, CpuLevel level,
                                                      WorkerTeam& team);
   virtual ~BlockKernel() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fp32 kernel, also for 16-bit storage where VDPBF16PS is missing (float16) or slow (see
-// bf16_arithmetic.hpp).
+// kernel_factories.hpp).
 #include "attention/host/avx512_kernels.hpp"
 #include "attention/host/avx512_pack.hpp"
 #include "attention/host/avx512_tile.hpp"
