@@ -58,11 +58,14 @@ struct AttentionReport {
 };
 
 /// Collective. Unsupported combinations are refused by create() naming the clause; nothing is silently
-/// ignored.
+/// ignored. Goes before its communicator does; one thread at a time.
 class RingAttention {
  public:
   /// ok, or not_available / invalid_argument with the clause; no rank, no communication.
   static Status supports(const AttentionSpec& spec, int ranks);
+  /// Collective. mismatch, with the same sentence on all ranks, names the first field that differs and both
+  /// values. Fails on all ranks or on none: if one runs out of memory, the others get aborted naming it.
+  /// Allocates the tensors, the running state and the slots; rank 0's dispatch level is used everywhere.
   static Result<RingAttention> create(Communicator& comm, const AttentionSpec& spec);
   RingAttention(RingAttention&&) noexcept;
   RingAttention& operator=(RingAttention&&) noexcept;
@@ -80,10 +83,12 @@ class RingAttention {
   const std::vector<std::int64_t>& positions() const;
   const std::vector<std::int64_t>& kv_positions() const;
 
-  /// Uses the tensors above. Blocks.
+  /// Uses the tensors above. Blocks. On failure out and lse are invalid.
   Status forward();
-  /// Own tensors of the same shapes (any strides with a contiguous last axis); k and v are packed once if
-  /// they are not contiguous neighbours in a window.
+  /// Own tensors of the same shapes (any strides with a contiguous last axis), which may differ between ranks
+  /// in where they lie. k and v are packed once per call if they are not contiguous neighbours in a window;
+  /// other k or v than in the last call make a new rotation (allocates). Wrong shapes: invalid_argument, and
+  /// nothing has happened; the peers wait for this rank's forward.
   Status forward(const TensorView& q, const TensorView& k, const TensorView& v, const TensorView& out,
                  const TensorView& lse);
   /// The same tiles on this rank's own KV, without any peer: the outputs mean nothing. Wall time of forward()
@@ -93,7 +98,7 @@ class RingAttention {
   const AttentionReport& report() const;
   const AttentionSpec& spec() const;
   const ShardMap& shards() const;
-  /// The verified plan's numbers.
+  /// The verified plan's numbers; over more than 64 ranks those of this rank's slice, unverified.
   const plan::PlanFacts& facts() const;
   /// Bytes of KV slots, running state and scratch that this rank holds beside q, k, v, out and lse.
   std::size_t extra_bytes() const;

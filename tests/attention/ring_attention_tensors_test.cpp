@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Own tensors: the oracle is the bits that the object's own tensors give.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "attention/attention_plan.hpp"
+#include "attention/ring_harness.hpp"
+
+namespace ringcomm {
+namespace {
+
+using test::bits_of;
+using test::fill_all;
+
+AttentionSpec spec_of(std::int64_t tokens) {
+  AttentionSpec spec;
+  spec.tokens = tokens;
+  spec.q_heads = 4;
+  spec.kv_heads = 2;
+  spec.head_dim = 64;
+  return spec;
+}
+
+#define RETURN_IF_FAILED(expression) \
+  if (Status status_ = (expression); !status_.is_ok()) return status_
+
+class RingAttentionTensorsTest : public testing::TestWithParam<AttentionStrategy> {};
+
+TEST_P(RingAttentionTensorsTest, OwnStridedTensorsGiveTheBitsOfTheWindow) {
+  AttentionSpec spec = spec_of(43);
+  spec.strategy = GetParam();
+  const test::Inputs inputs = test::noise_inputs();
+  std::atomic<int> equal{0};
+  const auto body = [&](Communicator& comm) -> Status {
+    Result<RingAttention> ring = RingAttention::create(comm, spec);
+    RETURN_IF_FAILED(ring.status());
+    fill_all(ring.value(), inputs);
+    RETURN_IF_FAILED(ring->forward());
+    const std::string expected = bits_of(ring->out(), ring->lse());
+    const std::int64_t rows = ring->q().shape[0];
+    const test::HostTensor q(spec.dtype, rows, 4, 64, {.row = 8, .head = 4});
+    const test::HostTensor k(spec.dtype, rows, 2, 64, {.row = 16});
+    const test::HostTensor v(spec.dtype, rows, 2, 64, {.row = 3, .head = 5});
+    const test::HostTensor out(spec.dtype, rows, 4, 64, {.row = 7});
+    std::vector<float> lse(static_cast<std::size_t>(4 * (rows + 3)));
+    TensorView lse_view = TensorView::contiguous(lse.data(), DType::float32, {4, rows});
+    lse_view.strides[0] = rows + 3;
+    test::fill_rows(q.view(), ring->positions(), inputs.q);
+    test::fill_rows(k.view(), ring->positions(), inputs.k);
+    test::fill_rows(v.view(), ring->positions(), inputs.v);
+    const std::uint64_t packed_before = comm.counters().bytes_packed;
+    for (int round = 0; round < 2; ++round) {
+      std::memset(ring->out().data, 0xFF, ring->out().bytes());
+      RETURN_IF_FAILED(ring->forward(q.view(), k.view(), v.view(), out.view(), lse_view));
+    }
+    const std::uint64_t packed = comm.counters().bytes_packed - packed_before;
+    EXPECT_EQ(packed, 2 * attention::kv_bytes(spec, rows));
+    test::HostTensor plain_out(spec.dtype, rows, 4, 64);
+    std::vector<float> plain_lse;
+    for (std::int64_t head = 0; head < 4; ++head) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        plain_lse.push_back(lse[static_cast<std::size_t>(head * (rows + 3) + row)]);
+        for (std::int64_t d = 0; d < 64; ++d)
+          plain_out.set(row, head, d, static_cast<float>(test::element(out.view(), row, head, d)));
+      }
+    }
+    const TensorView plain = TensorView::contiguous(plain_lse.data(), DType::float32, {4, rows});
+    equal += bits_of(plain_out.view(), plain) == expected ? 1 : 0;
+    // And back to the window: the binding follows the tensors.
+    RETURN_IF_FAILED(ring->forward());
+    equal += bits_of(ring->out(), ring->lse()) == expected ? 1 : 0;
+    return {};
+  };
+  const Status status = run_threads(3, body, test::small_options());
+  ASSERT_TRUE(status.is_ok()) << status.to_string();
+  EXPECT_EQ(equal.load(), 6);
+}
+
+std::string strategy_name(const testing::TestParamInfo<AttentionStrategy>& tested) {
+  constexpr const char* kNames[] = {"automatic", "direct", "relay", "gather"};
+  return kNames[static_cast<int>(tested.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, RingAttentionTensorsTest,
+                         testing::Values(AttentionStrategy::ring_direct, AttentionStrategy::ring_relay,
+                                         AttentionStrategy::all_gather),
+                         strategy_name);
+
+TEST(RingAttentionTensorsRefusalTest, RefusesOwnTensorsOfAnotherShapeByNameAndValue) {
+  const auto body = [&](Communicator& comm) -> Status {
+    AttentionSpec spec = spec_of(10);
+    Result<RingAttention> ring = RingAttention::create(comm, spec);
+    RETURN_IF_FAILED(ring.status());
+    const auto refuse = [&](TensorView q, TensorView k, TensorView lse, StatusCode code,
+                            std::string_view text) {
+      const Status status = ring->forward(q, k, ring->v(), ring->out(), lse);
+      EXPECT_EQ(status.code(), code);
+      EXPECT_EQ(status.message(), text);
+    };
+    TensorView wrong = ring->q();
+    wrong.shape[1] = 3;
+    refuse(wrong, ring->k(), ring->lse(), StatusCode::invalid_argument,
+           "q has extent 3 on axis 1 (ring attention was created for 4)");
+    wrong = ring->k();
+    wrong.dtype = DType::float16;
+    refuse(ring->q(), wrong, ring->lse(), StatusCode::invalid_argument,
+           "k is float16 (ring attention was created for bfloat16)");
+    wrong = ring->k();
+    wrong.strides[2] = 2;
+    refuse(ring->q(), wrong, ring->lse(), StatusCode::invalid_argument,
+           "k has stride 2 on its last axis (it must be contiguous there)");
+    wrong = ring->lse();
+    wrong.axes = 1;
+    refuse(ring->q(), ring->k(), wrong, StatusCode::invalid_argument,
+           "lse has 1 axes (ring attention needs 2)");
+    wrong = ring->q();
+    wrong.device.kind = DeviceKind::cuda;
+    refuse(wrong, ring->k(), ring->lse(), StatusCode::not_available,
+           "q is not in host memory (no other device is supported)");
+    return ring->forward();  // nothing was changed
+  };
+  const Status status = run_threads(1, body, test::small_options());
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+}  // namespace
+}  // namespace ringcomm
