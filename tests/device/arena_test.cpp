@@ -51,8 +51,8 @@ TEST(ArenaTest, RandomTrafficNeverOverlapsAndLeavesNothingBehind) {
       auto block = arena.allocate(random() % 3000);
       if (!block.is_ok()) continue;
       for (const auto& other : live) {
-        ASSERT_TRUE(block->data() + block->bytes() < other.data() ||
-                    other.data() + other.bytes() < block->data());
+        ASSERT_TRUE(block->data() + block->bytes() <= other.data() ||
+                    other.data() + other.bytes() <= block->data());
       }
       std::memset(block->data(), 1, block->bytes());
       live.push_back(std::move(block).value());
