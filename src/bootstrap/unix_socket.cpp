@@ -10,7 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
+#include <string>
 
 #include "ringcomm/core/text.hpp"
 
@@ -159,7 +159,8 @@ bool is_same(const Nonce& a, const Nonce& b) {
 }
 
 std::string describe_errno(int code) {
-  std::string text = std::generic_category().message(code);
+  const char* known = ::strerrordesc_np(code);
+  std::string text = known != nullptr ? known : "unknown error";
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return concat(text, " (", code, ")");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/shm/transport.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -40,7 +41,8 @@ Result<std::vector<std::uint64_t>> agree(Bootstrap& bootstrap, const Status& min
   const Outcome outcome{nonce, static_cast<std::uint32_t>(mine.code()), 0};
   std::vector<std::byte> said(sizeof(outcome) + mine.message().size());
   std::memcpy(said.data(), &outcome, sizeof(outcome));
-  std::memcpy(said.data() + sizeof(outcome), mine.message().data(), mine.message().size());
+  const auto text = std::as_bytes(std::span(mine.message()));
+  std::copy(text.begin(), text.end(), said.begin() + sizeof(outcome));
   auto all = bootstrap.all_gather(said, deadline);
   if (!all.is_ok()) return mine.is_ok() ? all.status() : mine;
   std::vector<std::uint64_t> nonces;
