@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -174,6 +175,13 @@ TEST(FileStoreFailureTest, RankThatDiesWhileTheOthersWaitIsNamed) {
   EXPECT_EQ(temp.names(), Names{});
 }
 
+/// The first packet of a rank of four, with a nonce that it cannot know.
+std::vector<std::byte> forged_hello(std::int32_t rank) {
+  const std::array<std::int32_t, 8> words{0x52434831, rank, 4, 0, 1, 2, 3, 4};
+  const auto bytes = std::as_bytes(std::span(words));
+  return {bytes.begin(), bytes.end()};
+}
+
 /// Connects to every socket in the store and sends what a stranger might, until told to stop.
 void molest(const std::filesystem::path& path, const std::atomic<bool>& is_over) {
   std::vector<bootstrap::UniqueFd> held;
@@ -187,9 +195,9 @@ void molest(const std::filesystem::path& path, const std::atomic<bool>& is_over)
       std::strncpy(address.sun_path, item.path().c_str(), sizeof(address.sun_path) - 1);
       if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
         continue;
-      const auto garbage = test::contribution(i, i % 3 == 0 ? 32 : static_cast<std::size_t>(i % 200 + 1));
-      if (i % 4 != 0) bootstrap::send_packet(socket.get(), garbage);
-      if (i % 4 == 1 && held.size() < 20) held.push_back(std::move(socket));
+      if (i % 4 == 0) bootstrap::send_packet(socket.get(), test::contribution(i, i % 3 == 0 ? 32 : 100));
+      if (i % 4 == 1) bootstrap::send_packet(socket.get(), forged_hello(1 + i % 3));
+      if (i % 4 != 3 && held.size() < 20) held.push_back(std::move(socket));  // 2: says nothing at all
     }
     ::usleep(2000);
   }

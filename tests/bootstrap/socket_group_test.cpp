@@ -113,6 +113,7 @@ TEST(SocketGroupLimitsTest, HasNoSharedObjectsAndNoPeerOfItsOwn) {
 
 TEST(SocketGroupFailureTest, DeadlineListsTheMissingRanksAndTheOthersHearOfIt) {
   const auto groups = socket_groups(5);
+  const std::int64_t began_ns = now_ns();
   run_ranks(5, [&](int rank) {
     if (rank == 2 || rank == 4) return;
     const auto all = groups[static_cast<std::size_t>(rank)]->all_gather(
@@ -124,6 +125,7 @@ TEST(SocketGroupFailureTest, DeadlineListsTheMissingRanksAndTheOthersHearOfIt) {
         groups[static_cast<std::size_t>(rank)]->all_gather({}, Deadline::after(milliseconds(1)));
     EXPECT_EQ(again.status().message(), all.status().message()) << "the first failure stays";
   });
+  EXPECT_LT(now_ns() - began_ns, 30'000'000'000) << "only rank 0's deadline is short";
 }
 
 TEST(SocketGroupFailureTest, PeerThatLeavesIsNamed) {

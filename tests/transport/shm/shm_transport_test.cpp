@@ -125,6 +125,48 @@ TEST(ShmTransportTest, ManyNewSegmentsAreEachMappedOnceAndDroppedWhenTakenBack) 
   EXPECT_EQ(test::open_descriptors(), before);
 }
 
+/// Operations of another channel, so that both ranks come to drop what they need no more.
+void run_operations(Rank& me, TransportChannel& over, int count) {
+  for (int i = 0; i < count; ++i) {
+    const Descriptor d = describe_block(static_cast<std::uint32_t>(i) + 1, 8);
+    over.announce(d);
+    const Status status =
+        me.go(over, {conformance::send(1 - me.rank, me.block(), d), conformance::recv(1 - me.rank, me.block(64), d)});
+    ASSERT_TRUE(status.is_ok()) << status.to_string();
+  }
+}
+
+TEST(ShmTransportTest, FreedMemoryIsUnmappedByPeersAfterAWhileButNeverUnderAView) {
+  conformance::ShmThreadHarness harness;
+  harness.run(2, [&](int rank, ringcomm::Transport& transport) {
+    Rank me(rank, 2, transport);
+    auto other = check(transport.open_channel({{0, 1}, 9}, in_ms(20'000)));
+    const Descriptor d = describe_block(1, 4096);
+    RemoteView view;
+    if (rank == 1) {
+      auto segment = check(Segment::create({.bytes = 4096, .name = "ringcomm-freed"}));
+      ASSERT_TRUE(transport.register_segment(segment).is_ok());
+      conformance::fill(segment->data(), 4096, 1, 3);
+      ASSERT_TRUE(me.go({offer(0, segment->data(), d)}).is_ok());
+      run_operations(me, *other, 1);  // rank 0 has its view
+      transport.deregister_segment(segment.get());
+      EXPECT_EQ(test::mappings_with("ringcomm-freed"), 2);
+    } else {
+      ASSERT_TRUE(me.go({take(1, view, d)}).is_ok());
+      run_operations(me, *other, 1);
+    }
+    run_operations(me, *other, 200);
+    if (rank == 0) {
+      EXPECT_EQ(test::mappings_with("ringcomm-freed"), 1) << "the view is out";
+      EXPECT_TRUE(conformance::holds(view.data, 4096, 1, 3));
+      ASSERT_TRUE(me.go({release(1, d)}).is_ok());
+      for (int i = 0; i < 200; ++i) me.announce(describe_block(static_cast<std::uint32_t>(i) + 2, 0));
+      EXPECT_EQ(test::mappings_with("ringcomm-freed"), 0);
+    }
+    run_operations(me, *other, 1);
+  });
+}
+
 /// Connects in a child after `prepare` (for limits that must not stay in the test program).
 std::string connect_rank(ForkedMesh& mesh, int rank, const std::function<void()>& prepare) {
   auto group = mesh.take(rank);
