@@ -55,6 +55,19 @@ LaneChannel::~LaneChannel() {
 void LaneChannel::announce(const Descriptor& descriptor) {
   entered_ = descriptor;
   write_shared(lease_.block->head.entered, descriptor);
+  if (++operations_ % kOperationsPerSweep == 0) drop_withdrawn();
+}
+
+void LaneChannel::drop_withdrawn() {
+  for (Member& m : members_) {
+    const auto& registered = m.control->segments;
+    if (m.theirs != nullptr && m.lane.unreleased() == 0 &&
+        registered[m.theirs_id % kSegmentsMax].load(std::memory_order_acquire) != m.theirs_id) {
+      m.theirs = nullptr;
+      m.theirs_id = 0;
+    }
+    endpoint_->segments().drop_withdrawn(m.rank, registered);
+  }
 }
 
 Status LaneChannel::run(std::span<const TransportOp> batch, Deadline deadline) {

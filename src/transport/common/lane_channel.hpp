@@ -24,6 +24,7 @@ class LaneChannel final : public TransportChannel {
 
  private:
   static constexpr std::size_t kOwnSegmentsCached = 4;
+  static constexpr std::uint32_t kOperationsPerSweep = 64;
 
   struct Member {
     int rank = 0;  ///< the communicator's
@@ -47,6 +48,9 @@ class LaneChannel final : public TransportChannel {
     Deadline deadline;
     std::int64_t started_ns = 0;
   };
+
+  /// Unmaps what the members have taken back, unless a view of it is out: their memory lives until then.
+  void drop_withdrawn();
 
   Member& member(std::int32_t peer) { return members_[static_cast<std::size_t>(peer)]; }
   int position_of(const Member& m) const { return static_cast<int>(&m - members_.data()); }
@@ -107,6 +111,7 @@ class LaneChannel final : public TransportChannel {
   std::vector<Member> members_;
   int position_ = 0;
   Descriptor entered_{};
+  std::uint32_t operations_ = 0;
   LiveCounters counters_;
 };
 

@@ -66,6 +66,13 @@ Result<OwnSegment> SegmentTable::find(const std::byte* address, std::size_t byte
                     .version = version_.load(std::memory_order_relaxed)};
 }
 
+void SegmentTable::drop_withdrawn(int peer, const std::array<Word, kSegmentsMax>& registered) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(mapped_[static_cast<std::size_t>(peer)], [&](const Mapped& mapped) {
+    return registered[mapped.id % kSegmentsMax].load(std::memory_order_acquire) != mapped.id;
+  });
+}
+
 Result<std::shared_ptr<Segment>> SegmentTable::map(int peer, std::uint32_t id,
                                                    const std::array<Word, kSegmentsMax>& registered) {
   const std::lock_guard lock(mutex_);

@@ -43,6 +43,8 @@ class SegmentTable {
   /// A peer's segment. `registered` is that peer's list: mappings that it has taken back are dropped.
   Result<std::shared_ptr<Segment>> map(int peer, std::uint32_t id,
                                        const std::array<Word, kSegmentsMax>& registered);
+  /// Lets go of `peer`'s segments that it has taken back; whoever holds a reference keeps the mapping.
+  void drop_withdrawn(int peer, const std::array<Word, kSegmentsMax>& registered);
 
  private:
   struct Registered {

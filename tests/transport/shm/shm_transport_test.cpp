@@ -130,8 +130,8 @@ void run_operations(Rank& me, TransportChannel& over, int count) {
   for (int i = 0; i < count; ++i) {
     const Descriptor d = describe_block(static_cast<std::uint32_t>(i) + 1, 8);
     over.announce(d);
-    const Status status =
-        me.go(over, {conformance::send(1 - me.rank, me.block(), d), conformance::recv(1 - me.rank, me.block(64), d)});
+    const Status status = me.go(over, {conformance::send(1 - me.rank, me.block(), d),
+                                       conformance::recv(1 - me.rank, me.block(64), d)});
     ASSERT_TRUE(status.is_ok()) << status.to_string();
   }
 }
