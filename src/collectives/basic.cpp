@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -96,17 +97,25 @@ Status check_counts(const Channel& channel, const TensorView& input, std::span<c
                                          input.element_count(), " elements, its count is ", own));
 }
 
+/// All later arithmetic on counts stays within this sum, in bytes.
+Status check_sum(const Gather& gather) {
+  std::int64_t sum = 0;
+  std::int64_t bytes = 0;
+  for (const std::int64_t count : gather.counts) {
+    if (__builtin_add_overflow(sum, count, &sum) ||
+        __builtin_mul_overflow(sum, static_cast<std::int64_t>(bytes_of(gather.input.dtype)), &bytes))
+      return Status::invalid_argument("all_gather: the sum of the counts does not fit 63 bits");
+  }
+  return {};
+}
+
 Status check_output(const Gather& gather, const TensorView& output) {
   if (output.dtype != gather.input.dtype) {
     return Status::invalid_argument(
         concat("all_gather: output is ", name_of(output.dtype), ", input is ", name_of(gather.input.dtype)));
   }
   if (!output.is_contiguous()) return Status::invalid_argument("all_gather: output is not contiguous");
-  std::int64_t total = 0;
-  for (const std::int64_t count : gather.counts) {
-    if (__builtin_add_overflow(total, count, &total))
-      return Status::invalid_argument("all_gather: the sum of the counts does not fit 63 bits");
-  }
+  const std::int64_t total = std::accumulate(gather.counts.begin(), gather.counts.end(), std::int64_t{0});
   if (output.element_count() != total) {
     return Status::invalid_argument(
         concat("all_gather: output has ", output.element_count(), " elements, the counts sum to ", total));
@@ -128,6 +137,7 @@ Result<Gather> check_gather(const Channel& channel, const TensorView& input, con
   Gather gather{.input = input, .output = static_cast<std::byte*>(output.data), .counts = {}};
   gather.counts.assign(counts.begin(), counts.end());
   if (counts.empty()) gather.counts.assign(static_cast<std::size_t>(channel.size()), input.element_count());
+  RINGCOMM_TRY(check_sum(gather));
   for (int rank = 0; rank < channel.rank(); ++rank)
     gather.first += gather.counts[static_cast<std::size_t>(rank)];
   const auto element = static_cast<std::int64_t>(bytes_of(input.dtype));
