@@ -71,6 +71,8 @@ void LaneChannel::drop_withdrawn() {
 }
 
 Status LaneChannel::run(std::span<const TransportOp> batch, Deadline deadline) {
+  if (endpoint_->is_forked_copy()) [[unlikely]]
+    return Status::not_available("channel used in a forked child (its lanes stayed with the parent)");
   if (endpoint_->failure().is_set()) [[unlikely]]
     return endpoint_->failure().status();
   RINGCOMM_TRY(check(batch));
