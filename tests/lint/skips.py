@@ -7,9 +7,16 @@ A test may be skipped only if its line's condition holds here, and must be skipp
 import fnmatch
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
+
+
+def may_mount():
+    """A private mount namespace with a file system of its own, as a test of a small /dev/shm makes it."""
+    command = ["unshare", "--mount", "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/dev/shm"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def facts():
@@ -17,6 +24,7 @@ def facts():
     return {
         "avx512_bf16": "avx512_bf16" in cpu,
         "shared_data": (ROOT / "../shared/data").is_dir(),
+        "mount_namespaces": may_mount(),
         "cores": len(re.findall(r"^processor\s*:", cpu, re.M)),
     }
 
