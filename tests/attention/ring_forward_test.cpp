@@ -36,9 +36,9 @@ double out_at(const Outcome& outcome, std::int64_t row) {
   return test::element(outcome.out.view(), row, 1, 17);
 }
 
-class RingAttentionValuesTest : public testing::TestWithParam<int> {};
+class RingForwardTest : public testing::TestWithParam<int> {};
 
-TEST_P(RingAttentionValuesTest, EqualScoresGiveTheMeanOfVisibleChunkNumbers) {
+TEST_P(RingForwardTest, EqualScoresGiveTheMeanOfVisibleChunkNumbers) {
   const int ranks = GetParam();
   AttentionSpec spec = spec_of(8 * ranks + 3, DType::float32);
   const ShardMap map = ShardMap::create(spec.layout, spec.tokens, ranks).value();
@@ -60,7 +60,7 @@ TEST_P(RingAttentionValuesTest, EqualScoresGiveTheMeanOfVisibleChunkNumbers) {
   }
 }
 
-TEST_P(RingAttentionValuesTest, HugeScoresStayFiniteAndPickTheirKey) {
+TEST_P(RingForwardTest, HugeScoresStayFiniteAndPickTheirKey) {
   const int ranks = GetParam();
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
     for (const float score : {1e4F, -1e4F}) {
@@ -82,7 +82,7 @@ TEST_P(RingAttentionValuesTest, HugeScoresStayFiniteAndPickTheirKey) {
   }
 }
 
-TEST_P(RingAttentionValuesTest, NanKeyReachesExactlyTheRowsThatSeeIt) {
+TEST_P(RingForwardTest, NanKeyReachesExactlyTheRowsThatSeeIt) {
   const int ranks = GetParam();
   AttentionSpec spec = spec_of(5 * ranks + 2, DType::float32);
   const std::int64_t bad = 2 * ranks + 1;
@@ -98,7 +98,7 @@ TEST_P(RingAttentionValuesTest, NanKeyReachesExactlyTheRowsThatSeeIt) {
   }
 }
 
-TEST_P(RingAttentionValuesTest, UnusedSlotsMayHoldNan) {
+TEST_P(RingForwardTest, UnusedSlotsMayHoldNan) {
   const int ranks = GetParam();
   AttentionSpec spec = spec_of(4 * ranks + 3, DType::float32);  // blocks of different size share a slot
   spec.strategy = AttentionStrategy::ring_relay;
@@ -117,7 +117,7 @@ TEST_P(RingAttentionValuesTest, UnusedSlotsMayHoldNan) {
   EXPECT_LE(compare(outcome, test::oracle_of(spec, inputs), spec).max_out, test::tolerance(spec));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, RingAttentionValuesTest, testing::Values(1, 2, 3, 4, 5, 8),
+INSTANTIATE_TEST_SUITE_P(Ranks, RingForwardTest, testing::Values(1, 2, 3, 4, 5, 8),
                          [](const auto& param) { return "ranks" + std::to_string(param.param); });
 
 /// Half an ulp of an output near 1.

@@ -28,9 +28,9 @@ AttentionSpec spec_of(std::int64_t tokens) {
 #define RETURN_IF_FAILED(expression) \
   if (Status status_ = (expression); !status_.is_ok()) return status_
 
-class RingAttentionTensorsTest : public testing::TestWithParam<AttentionStrategy> {};
+class AttentionTensorsTest : public testing::TestWithParam<AttentionStrategy> {};
 
-TEST_P(RingAttentionTensorsTest, OwnStridedTensorsGiveTheBitsOfTheWindow) {
+TEST_P(AttentionTensorsTest, OwnStridedTensorsGiveTheBitsOfTheWindow) {
   AttentionSpec spec = spec_of(43);
   spec.strategy = GetParam();
   const test::Inputs inputs = test::noise_inputs();
@@ -85,12 +85,12 @@ std::string strategy_name(const testing::TestParamInfo<AttentionStrategy>& teste
   return kNames[static_cast<int>(tested.param)];
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, RingAttentionTensorsTest,
+INSTANTIATE_TEST_SUITE_P(Strategies, AttentionTensorsTest,
                          testing::Values(AttentionStrategy::ring_direct, AttentionStrategy::ring_relay,
                                          AttentionStrategy::all_gather),
                          strategy_name);
 
-TEST(RingAttentionTensorsRefusalTest, RefusesOwnTensorsOfAnotherShapeByNameAndValue) {
+TEST(AttentionTensorsRefusalTest, RefusesOwnTensorsOfAnotherShapeByNameAndValue) {
   const auto body = [&](Communicator& comm) -> Status {
     AttentionSpec spec = spec_of(10);
     Result<RingAttention> ring = RingAttention::create(comm, spec);
