@@ -29,7 +29,7 @@ TEST_P(ReplicatedQueriesTest, AllRanksHaveTheSameBitsOfTheWholeOutput) {
   const int ranks = GetParam();
   const test::Inputs inputs = test::noise_inputs();
   for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
-    for (const std::int64_t tokens : {1, 2 * ranks - 1, 41}) {  // few tokens: ranks without keys
+    for (const std::int64_t tokens : {1, 2 * ranks + 3}) {  // few tokens: ranks without keys
       const AttentionSpec spec = spec_of(tokens, dtype);
       std::vector<std::string> bits(static_cast<std::size_t>(ranks));
       test::Outcome outcome(spec, ranks);

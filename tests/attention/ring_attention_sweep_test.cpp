@@ -59,7 +59,10 @@ AttentionSpec shape(std::int64_t tokens, std::size_t number) {
 
 /// Few ranks meet every strategy in every combination; many ranks some of them in turn, since creation proves
 /// all ranks' plans on every rank.
-std::size_t strategies_per_case(int ranks) { return ranks <= 3 ? strategies().size() : ranks <= 5 ? 3 : 2; }
+std::size_t strategies_per_case(int ranks) {
+  if (ranks <= 2) return strategies().size();
+  return ranks == 3 ? 3 : ranks <= 5 ? 2 : 1;
+}
 
 std::vector<AttentionSpec> sweep(int ranks) {
   std::vector<AttentionSpec> specs;
@@ -109,10 +112,11 @@ TEST_P(RingAttentionSweepTest, EqualsTheOracleForEveryLayoutMaskAndStrategy) {
   expect_equal_the_oracle(GetParam(), sweep(GetParam()));
 }
 
-TEST_P(RingAttentionSweepTest, EqualsTheOracleOnEveryShortLength) {
+TEST_P(RingAttentionSweepTest, EqualsTheOracleOnShortLengths) {
   const int ranks = GetParam();
   std::vector<AttentionSpec> specs;
-  for (std::int64_t tokens = 1; tokens <= 4 * ranks + 3; ++tokens) {
+  const std::int64_t stride = ranks <= 4 ? 1 : 3;  // layout_test and tile_work_test sweep them all
+  for (std::int64_t tokens = 1; tokens <= 4 * ranks + 3; tokens += stride) {
     specs.push_back(shape(tokens, static_cast<std::size_t>(tokens)));
     specs.back().strategy = tokens % 2 == 0 ? AttentionStrategy::ring_direct : AttentionStrategy::ring_relay;
     specs.back().mask = tokens % 3 == 0 ? Mask::full : Mask::causal;
@@ -123,6 +127,7 @@ TEST_P(RingAttentionSweepTest, EqualsTheOracleOnEveryShortLength) {
 TEST_P(RingAttentionSweepTest, EqualsTheOracleOverManyTokens) {
   std::vector<AttentionSpec> specs;
   for (const Strategy& strategy : strategies()) {
+    if (GetParam() > 5 && specs.size() == 3) break;
     specs.push_back(with(shape(257, 1 + specs.size()), strategy));
     specs.back().mask = specs.size() % 2 == 0 ? Mask::full : Mask::causal;
   }

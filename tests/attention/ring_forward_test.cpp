@@ -132,7 +132,7 @@ TEST(RingAttentionPrecisionTest, ErrorDoesNotGrowWithRanks) {
     double rms_v = 0;
     for (const double value : oracle.out) rms_v += value * value;
     rms_v = std::sqrt(rms_v / static_cast<double>(oracle.out.size()));
-    for (const int ranks : {2, 3, 4, 5, 8}) {
+    for (const int ranks : {2, 3, 8}) {
       for (const QueryPlacement queries : {QueryPlacement::sharded, QueryPlacement::replicated}) {
         spec.queries = queries;
         const double rms = compare(test::run_ring(spec, ranks, inputs), oracle, spec).rms_out;
