@@ -33,9 +33,9 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 namespace ringcomm {
 namespace {
 
-TEST(ForwardAllocationTest, RepeatedForwardsAllocateNothingForAnyStrategy) {
-  for (const AttentionStrategy strategy : {AttentionStrategy::automatic, AttentionStrategy::ring_direct,
-                                           AttentionStrategy::ring_relay, AttentionStrategy::all_gather}) {
+TEST(ForwardAllocationTest, RepeatedRingsAndReplicatedForwardsAllocateNothing) {
+  for (const AttentionStrategy strategy :
+       {AttentionStrategy::automatic, AttentionStrategy::ring_direct, AttentionStrategy::ring_relay}) {
     AttentionSpec spec;
     spec.tokens = 21;
     spec.head_dim = 64;
