@@ -222,9 +222,11 @@ RotationStep& RotationStep::operator=(RotationStep&& other) noexcept {
   return *this;
 }
 
-RotationStep::~RotationStep() { release(); }
+// next() gives the block back together with taking the next one, in one call of the transport.
+RotationStep::~RotationStep() = default;
 
 void RotationStep::release() {
+  if (rotation_ != nullptr && rotation_->impl_->scope) rotation_->impl_->walk->give_back();
   rotation_ = nullptr;
   parts_ = {};
 }

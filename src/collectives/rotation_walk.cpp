@@ -31,13 +31,24 @@ Status RotationWalk::start(const OperationScope& scope) {
   deadline_ = scope.deadline();
   next_item_ = next_batch_ = 0;
   computes_done_ = 0;
-  is_computing_ = false;
+  is_computing_ = is_given_back_ = false;
   return program_.has_comm_queue ? feed_comm_queue() : Status();
 }
 
 Status RotationWalk::issue(const Batch& batch) {
-  if (!stream_) return channel_.transport().run(program_.ops_of(batch), deadline_);
-  return channel_.transport().submit(program_.ops_of(batch), stream_, deadline_);
+  std::span<const TransportOp> ops = program_.ops_of(batch);
+  if (std::exchange(is_given_back_, false)) ops = ops.subspan(1);
+  if (!stream_) return ops.empty() ? Status() : channel_.transport().run(ops, deadline_);
+  return channel_.transport().submit(ops, stream_, deadline_);
+}
+
+void RotationWalk::give_back() {
+  if (stream_ || !is_computing_ || is_given_back_ || next_item_ == program_.items.size()) return;
+  const Item& item = program_.items[next_item_];
+  if (item.kind != Item::Kind::batch) return;
+  const auto ops = program_.ops_of(program_.batches[item.index]);
+  if (ops.front().kind != TransportOpKind::release) return;
+  is_given_back_ = channel_.transport().run(ops.first(1), deadline_).is_ok();
 }
 
 Status RotationWalk::feed_comm_queue() {

@@ -23,6 +23,9 @@ class RotationWalk {
   /// Runs up to the next compute; null at the end, when all batches are complete. The compute before it
   /// counts as done.
   Result<const Compute*> next();
+  /// Gives back what the present compute reads, before next() would. Only where that is an operation of its
+  /// own (direct mode); a failure shows at the next call.
+  void give_back();
   /// After a failure: until nothing of the program runs any more (bounded).
   void drain();
   const Program& program() const { return program_; }
@@ -42,6 +45,7 @@ class RotationWalk {
   std::size_t next_batch_ = 0;  ///< of the comm queue
   std::int32_t computes_done_ = 0;
   bool is_computing_ = false;
+  bool is_given_back_ = false;  ///< the release that opens the next batch has run already
 };
 
 }  // namespace ringcomm::inline v0::collectives

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "collectives/media.hpp"
@@ -290,6 +292,35 @@ TEST(RingRotationArgumentsTest, DirectNeedsATransportThatReadsInPlace) {
                        TensorView::contiguous(memory.data() + 16, DType::float32, {2, 2, 4}), options,
                        StatusCode::not_available, "mode direct needs a transport");
       });
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+// Rank 0 keeps rank 1's block while rank 1 waits for the end: with release() the end comes before rank 0 goes
+// on.
+TEST(RingRotationReleaseTest, ReleaseGivesTheBlockBackBeforeTheNextStep) {
+  std::atomic<bool> has_ended{false};
+  const Status status = run_threads(
+      2,
+      [&](Communicator& comm) -> Status {
+        std::vector<float> memory(32);
+        RINGCOMM_TRY_ASSIGN(
+            auto rotation,
+            RingRotation::create(comm.channel(),
+                                 TensorView::contiguous(memory.data(), DType::float32, {2, 2, 4}),
+                                 TensorView::contiguous(memory.data() + 16, DType::float32, {2, 2, 4})));
+        RINGCOMM_TRY(rotation.start());
+        while (RotationStep step = rotation.next()) {
+          if (comm.rank() == 1 || step.index() == 0) continue;
+          step.release();
+          step.release();
+          const Deadline patience = Deadline::after(std::chrono::seconds(20));
+          while (!has_ended && !patience.is_expired()) std::this_thread::yield();
+        }
+        RINGCOMM_TRY(rotation.status());
+        if (comm.rank() == 1) has_ended = true;
+        return expect(has_ended, "rank 1 did not get its block back");
+      },
+      with_deadline(std::chrono::seconds(30)));
   EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 

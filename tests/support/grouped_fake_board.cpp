@@ -206,6 +206,10 @@ Status GroupedFakeTransport::Board::copy(Turn& turn, Counted& counted) {
       counted.counters.bytes_copied += sent[i].bytes;
     }
     if (sent.size() != received.size()) {
+      const Descriptor& mine = turn.room.heads[static_cast<std::size_t>(turn.position)];
+      const Descriptor& head = turn.room.heads[static_cast<std::size_t>(peer)];
+      if (Status same = compare(mine, my_rank, head, their_rank); !same.is_ok())
+        return fail_locked(std::move(same));
       return fail_locked(Status::mismatch(
           concat("group ", index, " between rank ", my_rank, " and rank ", their_rank, ": rank ", their_rank,
                  " sends ", sent.size(), ", rank ", my_rank, " receives ", received.size(),

@@ -45,7 +45,8 @@ struct RotationPart {
 
 class RingRotation;
 
-/// One step's view. Destroying it (or release()) gives the block back; the pointers are dead afterwards.
+/// One step's view; it must not outlive its rotation, nor be kept across next(). The pointers are dead once
+/// it is destroyed. The owner gets its block back at next(), or at once by release().
 class RotationStep {
  public:
   RotationStep() = default;
