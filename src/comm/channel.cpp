@@ -59,6 +59,7 @@ Status Channel::fail(Status reason) {
   comm::CommState& state = *parts_->state;
   if (state.is_forked_copy()) return state.fork_error();
   state.transport->abort(reason);
+  state.pool->freeze();
   Status in_force = state.transport->health();
   return in_force.is_ok() ? reason : in_force;
 }

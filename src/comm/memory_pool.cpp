@@ -29,6 +29,13 @@ void MemoryPool::close() {
   transport_ = nullptr;
 }
 
+void MemoryPool::freeze() {
+  const std::lock_guard lock(mutex_);
+  if (is_frozen_) return;
+  is_frozen_ = true;
+  for (const auto& arena : arenas_) arena->freeze();
+}
+
 Status MemoryPool::add_arena(std::size_t bytes) {
   SegmentOptions wanted;
   wanted.bytes = bytes;

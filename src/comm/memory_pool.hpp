@@ -31,6 +31,9 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   /// Registers the first arena and keeps `transport` until close().
   Status attach(Transport& transport);
   void close();
+  /// After a failure: what peers may still read is left as it is, until the segments die with their last
+  /// reader.
+  void freeze();
 
   Result<ArenaBlock> allocate(std::size_t bytes);
   Result<Window> allocate_window(std::size_t bytes);
@@ -50,6 +53,7 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   Transport* transport_ = nullptr;
   std::vector<std::unique_ptr<Arena>> arenas_;
   std::vector<const Segment*> windows_;
+  bool is_frozen_ = false;
 };
 
 }  // namespace ringcomm::inline v0::comm

@@ -171,5 +171,26 @@ TEST(ArenaDebugTest, OverrunAndUnderrunAbortNamingTheBlock) {
 }
 #endif
 
+TEST(ArenaTest, AFrozenArenaLeavesReturnedBlocksAsTheyAre) {
+  SegmentOptions options;
+  options.bytes = 1 << 16;
+  options.kind = SegmentKind::local;
+  auto segment = Segment::create(options);
+  ASSERT_TRUE(segment.is_ok());
+  Arena arena(segment.value());
+  const std::byte* first = nullptr;
+  {
+    auto block = arena.allocate(256);
+    ASSERT_TRUE(block.is_ok());
+    first = block.value().data();
+    block.value().data()[100] = std::byte{42};
+    arena.freeze();
+  }
+  EXPECT_EQ(first[100], std::byte{42}) << "somebody may still read it";
+  auto next = arena.allocate(256);
+  ASSERT_TRUE(next.is_ok());
+  EXPECT_NE(next.value().data(), first);
+}
+
 }  // namespace
 }  // namespace ringcomm

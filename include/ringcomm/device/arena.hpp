@@ -49,6 +49,9 @@ class Arena {
   /// The largest used_bytes() so far.
   std::size_t high_water_bytes() const;
   const std::shared_ptr<Segment>& segment() const { return segment_; }
+  /// After a failure peers may still read blocks that nobody has given back to us: from now on a returned
+  /// block is neither filled nor handed out again.
+  void freeze();
 
  private:
   friend class ArenaBlock;
@@ -60,6 +63,7 @@ class Arena {
   mutable std::mutex mutex_;
   std::vector<Free> free_;  ///< by offset; release() never makes it grow
   std::size_t blocks_ = 0;
+  bool is_frozen_ = false;
   std::uint32_t fork_generation_ = 0;
   std::size_t used_bytes_ = 0, high_water_bytes_ = 0;
 };

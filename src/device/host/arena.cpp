@@ -120,10 +120,9 @@ void Arena::release(std::byte* data, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto offset = static_cast<std::size_t>(data - segment_->data()) - kCanaryBytes;
   const std::size_t footprint = footprint_bytes(bytes);
-  if (kIsChecked) {
-    check_canaries(data, bytes, offset + kCanaryBytes);
-    std::memset(segment_->data() + offset, kNanFill, footprint);
-  }
+  if (kIsChecked) check_canaries(data, bytes, offset + kCanaryBytes);
+  if (is_frozen_) return;
+  if (kIsChecked) std::memset(segment_->data() + offset, kNanFill, footprint);
   const auto next =
       std::find_if(free_.begin(), free_.end(), [&](const Free& f) { return f.offset > offset; });
   const bool joins_next = next != free_.end() && offset + footprint == next->offset;
@@ -140,6 +139,11 @@ void Arena::release(std::byte* data, std::size_t bytes) {
   }
   --blocks_;
   used_bytes_ -= whole_lines(bytes);
+}
+
+void Arena::freeze() {
+  const std::lock_guard lock(mutex_);
+  is_frozen_ = true;
 }
 
 std::size_t Arena::capacity_bytes() const { return segment_->bytes(); }
