@@ -70,6 +70,11 @@ void channels_run_in_threads_of_their_own(TransportHarness& harness) {
 void channels_can_be_reopened_without_end(TransportHarness& harness) {
   harness.run(3, [](int rank, Transport& transport) {
     Rank me(rank, 3, transport);
+    const ChannelKey twice{.members = {1, 2, 0}, .ordinal = 4};
+    const auto first = check(transport.open_channel(twice, in_ms(30'000)));
+    const auto second = check(transport.open_channel(twice, in_ms(30'000)));  // a channel of its own
+    lap(me, *second, twice.members, 1, 1);
+    lap(me, *first, twice.members, 1, 2);
     for (int round = 0; round < 700; ++round) {
       const std::vector<int> members = round % 2 == 0 ? std::vector{0, 1, 2} : std::vector{2, 1};
       if (round % 2 != 0 && rank == 0) continue;

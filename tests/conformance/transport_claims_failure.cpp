@@ -112,6 +112,26 @@ void mismatch_is_found_while_all_wait(TransportHarness& harness) {
   }
 }
 
+void release_from_another_operation_is_found(TransportHarness& harness) {
+  harness.run(2, [](int rank, Transport& transport) {
+    Rank me(rank, 2, transport);
+    if (!me.can.direct_read) return;
+    const Descriptor d = describe_block(7, kBytes);
+    if (rank == 0) {
+      const Status status = me.go({offer(1, me.block(), d), reclaim(1, d)}, in_ms(kDeadlineMs));
+      expect_text(status, StatusCode::mismatch, {"plan signature differs", "rank 0 has 17", "rank 1 has 99"});
+      return;
+    }
+    Descriptor other = d;
+    other.signature = 99;
+    RemoteView view;
+    const Status status = me.go({take(0, view, d), release(0, other)}, in_ms(kDeadlineMs));
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+    // The releasing side learns it by its next wait.
+    expect_text(me.go({take(0, view, d)}, in_ms(kDeadlineMs)), StatusCode::mismatch, {"rank 1 has 99"});
+  });
+}
+
 void missing_rank_is_named(TransportHarness& harness) {
   harness.run(4, [](int rank, Transport& transport) {
     Rank me(rank, 4, transport);

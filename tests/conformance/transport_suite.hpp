@@ -25,6 +25,7 @@ void submit_is_ordered_by_the_stream(TransportHarness& harness);
 // Who disagrees, is late, or leaves (transport_claims_failure.cpp).
 void mismatch_is_found_by_both_sides(TransportHarness& harness);
 void mismatch_is_found_while_all_wait(TransportHarness& harness);
+void release_from_another_operation_is_found(TransportHarness& harness);
 void missing_rank_is_named(TransportHarness& harness);
 void stalled_rank_is_named_by_all(TransportHarness& harness);
 void abort_releases_everybody(TransportHarness& harness);
@@ -70,6 +71,9 @@ TYPED_TEST_P(TransportConformance, MismatchIsFoundByBothSides) {
 TYPED_TEST_P(TransportConformance, MismatchIsFoundWhileAllWait) {
   mismatch_is_found_while_all_wait(this->harness);
 }
+TYPED_TEST_P(TransportConformance, ReleaseFromAnotherOperationIsFound) {
+  release_from_another_operation_is_found(this->harness);
+}
 TYPED_TEST_P(TransportConformance, MissingRankIsNamed) { missing_rank_is_named(this->harness); }
 TYPED_TEST_P(TransportConformance, StalledRankIsNamedByAll) { stalled_rank_is_named_by_all(this->harness); }
 TYPED_TEST_P(TransportConformance, AbortReleasesEverybody) { abort_releases_everybody(this->harness); }
@@ -98,8 +102,9 @@ REGISTER_TYPED_TEST_SUITE_P(TransportConformance, SendsTravelRoundTheRing, Sends
                             OffersAreReadInPlace, PullsCopy, CountersCount, LaneHoldsEightOffers,
                             NinthOfferWaits, ThousandsOfMessagesKeepOrder, MoreSendsThanCellsInOneBatch,
                             SubmitIsOrderedByTheStream, MismatchIsFoundByBothSides,
-                            MismatchIsFoundWhileAllWait, MissingRankIsNamed, StalledRankIsNamedByAll,
-                            AbortReleasesEverybody, LeavingRankIsNamed, WrongArgumentsChangeNothing,
+                            MismatchIsFoundWhileAllWait, ReleaseFromAnotherOperationIsFound,
+                            MissingRankIsNamed, StalledRankIsNamedByAll, AbortReleasesEverybody,
+                            LeavingRankIsNamed, WrongArgumentsChangeNothing,
                             ChannelsWithOtherMembersInterleave, ChannelsRunInThreadsOfTheirOwn,
                             ChannelsCanBeReopenedWithoutEnd, MemberThatDoesNotOpenIsNamed,
                             WrongMembersAreRefused, DeregisteredMemoryStaysReadable);
