@@ -27,10 +27,17 @@ TEST(BlockKernelCreateTest, RefusesWhatNoKernelComputes) {
             "invalid_argument: block kernel with scale inf (not finite)");
 }
 
-TEST(BlockKernelCreateTest, StateThatCannotBeAllocatedIsAnError) {
-  for (const std::int64_t rows : {std::int64_t{1} << 46, std::int64_t{1} << 60}) {
-    EXPECT_EQ(refused({.q_rows = rows}).code(), StatusCode::out_of_memory) << rows;
-  }
+TEST(BlockKernelCreateTest, StateThatDoesNotFitIsRefusedBeforeItIsAllocated) {
+  const Status large = refused({.q_rows = std::int64_t{1} << 46});
+  EXPECT_EQ(large.code(), StatusCode::out_of_memory);
+  EXPECT_NE(large.message().find("softmax state of 70368744177664 query rows x 1 heads x 64 of "),
+            std::string_view::npos)
+      << large.to_string();
+  EXPECT_NE(large.message().find("does not fit"), std::string_view::npos) << large.to_string();
+  // 2^61 rows of 264 bytes are 0 bytes modulo 2^64.
+  EXPECT_EQ(refused({.q_rows = std::int64_t{1} << 61}).to_string(),
+            "out_of_memory: softmax state of 2305843009213693952 query rows x 1 heads x 64 exceeds 64-bit "
+            "addresses");
 }
 
 TEST(BlockKernelCreateTest, StateBytesCountOutMaxAndSum) {

@@ -20,7 +20,8 @@ namespace {
 /// Relative error at most 2e-7 for x >= -126: 9.2e-8 from the polynomial (minimax of degree 5 for
 /// 2^f / 1 on |f| <= 1/2 with the constant term fixed at 1, so that 2^0 is exact), the rest from rounding.
 inline __m512 exp2_of(__m512 x) {
-  // The clamp keeps -inf from turning into (-inf) - (-inf); as second operand a NaN passes through vmaxps.
+  // Without the clamp -inf would become (-inf) - (-inf) = NaN, out of which only a special rule of vscalefps
+  // makes 0 again. As second operand a NaN passes through vmaxps.
   x = _mm512_max_ps(_mm512_set1_ps(-200.0F), x);
   const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   const __m512 part = _mm512_sub_ps(x, whole);
