@@ -44,7 +44,8 @@ std::string_view name_of(SpecField field) {
   return kNames[static_cast<std::size_t>(field)];
 }
 
-/// All ranks' `mine`, through a block of the arena, so that nothing is counted as copied.
+/// All ranks' `mine`, through a block of the arena, so that nothing is counted as copied. A negative deadline
+/// is refused later, by supports(): refused here, it would leave the others waiting.
 Result<std::vector<std::int64_t>> gather_values(Channel& channel, std::span<const std::int64_t> mine,
                                                 std::chrono::milliseconds deadline) {
   RINGCOMM_TRY_ASSIGN(const ArenaBlock block, channel.allocate(mine.size_bytes()));
@@ -54,7 +55,7 @@ Result<std::vector<std::int64_t>> gather_values(Channel& channel, std::span<cons
   RINGCOMM_TRY_ASSIGN(const Work work,
                       all_gather(channel, TensorView::contiguous(block.data(), DType::int64, {count}),
                                  TensorView::contiguous(all.data(), DType::int64, {count * channel.size()}),
-                                 {}, {.deadline = deadline}));
+                                 {}, {.deadline = std::max(deadline, std::chrono::milliseconds{0})}));
   RINGCOMM_TRY(work.status());
   return all;
 }
@@ -105,8 +106,7 @@ Result<CpuLevel> agree_on_spec(Channel& channel, const AttentionSpec& spec) {
   const SpecValues values = values_of(spec);
   std::vector<std::int64_t> mine(values.begin(), values.end());
   mine.push_back(own_level.is_ok() ? static_cast<std::int64_t>(own_level.value()) : kNoLevel);
-  const auto deadline = std::max(spec.deadline, std::chrono::milliseconds{0});
-  RINGCOMM_TRY_ASSIGN(const auto all, gather_values(channel, mine, deadline));
+  RINGCOMM_TRY_ASSIGN(const auto all, gather_values(channel, mine, spec.deadline));
   RINGCOMM_TRY(compare_with_rank_zero(all, mine.size(), channel.size()));
   if (channel.rank() == 0) return own_level;
   const std::int64_t level = all[kSpecFields];
