@@ -8,6 +8,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import messages  # noqa: E402
 import rules  # noqa: E402
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
@@ -152,6 +153,14 @@ def check_banned(root):
                 code = line if "TODO" in pattern else line.split("//")[0]
                 if re.search(pattern, code) and not excepted:
                     yield f"{path}:{number}: banned ({instead}): {line.strip()}"
+
+
+def check_errors(root):
+    document = root / "docs/errors.md"
+    text = " ".join(document.read_text().split()) if document.exists() else ""
+    for code, path, message in messages.messages(root):
+        if message.replace("|", "\\|") not in text:
+            yield f"{path}: docs/errors.md does not explain this {code}: {message}"
 
 
 CHECKS = {name[len("check_"):]: function for name, function in list(globals().items()) if name.startswith("check_")}

@@ -24,6 +24,7 @@ PLANTED = {
     "mirror": ("src/core/b.cpp", SPDX),
     "dead_files": ("src/core/b.cpp", SPDX),
     "spdx": ("src/core/a.cpp", "int x;\n"),
+    "errors": ("src/core/a.cpp", SPDX + 'Status f(int n) { return Status::timeout(concat("rank ", n, " is late")); }\n'),
     "banned": ("src/core/a.cpp", SPDX + "void f() { std::atomic_thread_fence(std::memory_order_seq_cst); }\n"),
 }
 
