@@ -47,7 +47,10 @@ Result<std::vector<RankInfo>> gather_ranks(Communicator& comm) {
   char host[kTextBytes] = {};
   gethostname(host, sizeof(host) - 1);
   std::string cpus;
-  for (const int cpu : comm.placement().cpus) cpus += (cpus.empty() ? "" : ",") + std::to_string(cpu);
+  for (const int cpu : comm.placement().cpus) {
+    if (!cpus.empty()) cpus += ',';
+    cpus += std::to_string(cpu);
+  }
   std::vector<std::string> mine{std::to_string(getpid()), host, cpus};
   for (int peer = 0; peer < comm.size(); ++peer) mine.emplace_back(comm.path_name(peer));
   auto texts = gather_texts(comm, mine);
