@@ -37,8 +37,10 @@ class Case {
   virtual Result<double> run(Buffers buffers) = 0;
   /// Runs once and compares with what must come out; elements of this rank that differ.
   virtual Result<std::int64_t> check(Buffers buffers) = 0;
-  /// Further columns of the last size: (title, value), the same titles on all ranks.
+  /// Further columns over the runs since start_counting(): (title, value), the same titles on all ranks.
   virtual std::vector<std::pair<std::string, double>> extras() { return {}; }
+  /// After the warm-up.
+  virtual void start_counting() {}
 };
 
 std::unique_ptr<Case> make_ring_rotate(Communicator& comm, const Options& options);

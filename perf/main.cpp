@@ -135,7 +135,7 @@ int report_plan_overhead(int ranks) {
 }
 
 int run(const Options& options, const std::vector<std::string>& arguments) {
-  if (options.plan_overhead) return report_plan_overhead(std::max(2, std::min(options.ranks(), 16)));
+  if (options.plan_overhead) return report_plan_overhead(std::max(4, std::min(options.ranks(), 16)));
   CommunicatorOptions comm_options;
   comm_options.deadline = std::chrono::milliseconds(options.timeout_ms);
   const auto body = [&](Communicator& comm) { return run_rank(comm, options, arguments); };

@@ -57,6 +57,7 @@ Result<Side> measure_side(Communicator& comm, const Options& options, Case& subj
   for (int i = 0; i < options.warmup; ++i) {
     if (auto seconds = subject.run(buffers); !seconds.is_ok()) return seconds.status();
   }
+  subject.start_counting();
   std::vector<double> us;
   for (int i = 0; i < options.iterations; ++i) {
     progress.update(i, options.iterations);

@@ -93,9 +93,10 @@ class RingRotate final : public Case {
     const double total_us = seconds_ / runs * 1e6;
     const double local_us = local_seconds_ / runs * 1e6;
     std::vector<std::pair<std::string, double>> columns{{"exposed(us)", total_us - local_us}};
-    runs_ = 0, seconds_ = 0, local_seconds_ = 0;
     return columns;
   }
+
+  void start_counting() override { runs_ = 0, seconds_ = 0, local_seconds_ = 0; }
 
  private:
   static constexpr std::int64_t kRowBytes = 32;
