@@ -7,7 +7,8 @@ namespace rc = ringcomm;
 
 int main() {
   rc::check(rc::run_threads(3, [](rc::Communicator& comm) -> rc::Status {
-    const rc::AttentionSpec spec{.tokens = 100, .q_heads = 2, .kv_heads = 1, .head_dim = 64, .dtype = rc::DType::float32};
+    const rc::AttentionSpec spec{
+        .tokens = 100, .q_heads = 2, .kv_heads = 1, .head_dim = 64, .dtype = rc::DType::float32};
     auto ring = rc::check(rc::RingAttention::create(comm, spec));
     for (rc::TensorView view : {ring.q(), ring.k(), ring.v()}) {
       for (std::int64_t i = 0; i < view.element_count(); ++i) static_cast<float*>(view.data)[i] = 1.0F;
