@@ -15,7 +15,9 @@ OperationScope::OperationScope(OperationScope&& other) noexcept
       deadline_(other.deadline_) {}
 
 OperationScope::~OperationScope() {
-  if (channel_ != nullptr) channel_->parts_->state->turn.leave();
+  if (channel_ == nullptr) return;
+  channel_->parts_->is_busy = false;
+  channel_->parts_->state->turn.leave();
 }
 
 Channel::Channel(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -42,8 +44,15 @@ Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op
                                            " at the same time: ", name_of(op),
                                            " was called while another thread is inside (one at a time)"));
   }
+  if (parts_->is_busy) {
+    state.turn.leave();
+    return Status::invalid_argument(concat(name_of(op), " was called inside operation #", parts_->sequence,
+                                           " of the same channel (it has to end first, or use another "
+                                           "channel)"));
+  }
   OperationScope scope;
   scope.channel_ = this;  // from here on leaving the scope leaves the turn
+  parts_->is_busy = true;
   if (Status health = state.transport->health(); !health.is_ok()) return health;
   scope.deadline_ = Deadline::after(deadline.count() == 0 ? state.deadline : deadline);
   scope.descriptor_.op = op;

@@ -53,6 +53,7 @@ struct Channel::Parts {
   std::uint32_t ordinal = 0;
   int position = 0;
   std::uint32_t sequence = 0;
+  bool is_busy = false;  ///< between begin() and the end of its scope
   std::unique_ptr<TransportChannel> lanes;
   std::shared_ptr<void> extension;
 };

@@ -324,7 +324,7 @@ TEST(RingRotationReleaseTest, ReleaseGivesTheBlockBackBeforeTheNextStep) {
   EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
-TEST(RingRotationArgumentsTest, StartWhileRunningIsRefusedAndTheRotationGoesOn) {
+TEST(RingRotationArgumentsTest, StartAndOtherOperationsInsideAreRefusedAndTheRotationGoesOn) {
   const Status status = run_threads(
       2,
       [](Communicator& comm) -> Status {
@@ -337,8 +337,15 @@ TEST(RingRotationArgumentsTest, StartWhileRunningIsRefusedAndTheRotationGoesOn) 
         RINGCOMM_TRY(rotation.start());
         RINGCOMM_TRY(expect(rotation.start().code() == StatusCode::invalid_argument, "start() twice"));
         int steps = 0;
-        while (RotationStep step = rotation.next()) ++steps;
+        while (RotationStep step = rotation.next()) {
+          const Status inside = barrier(comm.channel()).status();
+          RINGCOMM_TRY(
+              expect(inside.message().find("inside operation #1 of the same channel") != std::string::npos,
+                     inside.to_string()));
+          ++steps;
+        }
         RINGCOMM_TRY(rotation.status());
+        RINGCOMM_TRY(barrier(comm.channel()).status());
         return expect(steps == 2, concat(steps, " steps"));
       },
       with_deadline(std::chrono::seconds(30)));
