@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
+#include <thread>
 
 namespace ringcomm::transport {
 namespace {
@@ -108,6 +110,30 @@ TEST(SharedDescriptorTest, IsNotReadWhileItsOwnerWrites) {
   EXPECT_EQ(seen.sequence, 9U);
   shared.version.store(3);
   EXPECT_FALSE(try_read_shared(shared, seen));
+}
+
+TEST(SharedDescriptorTest, IsNeverSeenHalfWritten) {
+  SharedDescriptor shared{};
+  std::atomic<bool> is_over{false};
+  std::thread writer([&] {
+    for (std::uint32_t i = 0; !is_over.load(std::memory_order_relaxed); ++i)
+      write_shared(shared, {.sequence = i, .bytes = i, .signature = i, .step = static_cast<std::int32_t>(i)});
+  });
+  int seen = 0;
+  for (int attempt = 0; attempt < 20'000'000 && seen < 200'000; ++attempt) {
+    Descriptor d{};
+    if (!try_read_shared(shared, d)) continue;
+    ++seen;
+    if (d.bytes != d.sequence || d.signature != d.sequence ||
+        d.step != static_cast<std::int32_t>(d.sequence)) {
+      ADD_FAILURE() << "torn after " << seen << " reads: " << d.sequence << " " << d.bytes << " "
+                    << d.signature;
+      break;
+    }
+  }
+  is_over.store(true, std::memory_order_relaxed);
+  writer.join();
+  EXPECT_GT(seen, 0);
 }
 
 }  // namespace
