@@ -304,7 +304,11 @@ TEST(LimitedAttentionTest, AFileSizeLimitOnOneRankIsNamedToAll) {
   _exit(wrong.empty() ? 0 : 1);
 }
 
-TEST_P(AttentionFaultsTest, AForkedChildIsRefusedAndHarmsNobody) {
+class ForkedAttentionTest : public testing::TestWithParam<Medium> {};
+INSTANTIATE_TEST_SUITE_P(Media, ForkedAttentionTest, testing::ValuesIn(media_that_may_fork()),
+                         [](const auto& tested) { return name_of(tested.param); });
+
+TEST_P(ForkedAttentionTest, TheChildIsRefusedAndHarmsNobody) {
   const LeftBehind before;
   const auto all = outcomes(
       GetParam(), kRanks,

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "ringcomm/collectives/basic.hpp"
 #include "ringcomm/collectives/softmax_stats.hpp"
 #include "ringcomm/core/text.hpp"
+#include "ringcomm/device/device.hpp"
 #include "support/program.hpp"
 
 namespace ringcomm {
@@ -29,13 +31,7 @@ constexpr int kRanks = 3;
 
 // The leak checker takes what only the parent's other threads point at for leaked, so it is not asked.
 [[noreturn]] void end_child(int code) {
-#ifdef __SANITIZE_ADDRESS__
-  _exit(code);
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  _exit(code);
-#endif
-#endif
+  if (kAddressSanitizer) _exit(code);
   std::exit(code);
 }
 
@@ -139,15 +135,46 @@ TEST_P(ForkTest, TheChildIsRefusedEverythingAndTheRanksGoOn) {
   EXPECT_EQ(before.differences(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Scenes, ForkTest,
-                         testing::Values(Scene{Medium::threads, RotationChoice::direct},
-                                         Scene{Medium::threads, RotationChoice::relay},
-                                         Scene{Medium::processes, RotationChoice::direct},
-                                         Scene{Medium::processes, RotationChoice::relay}),
-                         [](const auto& tested) {
-                           return concat(name_of(tested.param.medium),
-                                         tested.param.mode == RotationChoice::direct ? "_direct" : "_relay");
-                         });
+std::vector<Scene> scenes() {
+  std::vector<Scene> all;
+  for (const Medium medium : media_that_may_fork()) {
+    for (const RotationChoice mode : {RotationChoice::direct, RotationChoice::relay})
+      all.push_back({medium, mode});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenes, ForkTest, testing::ValuesIn(scenes()), [](const auto& tested) {
+  return concat(name_of(tested.param.medium),
+                tested.param.mode == RotationChoice::direct ? "_direct" : "_relay");
+});
+
+TEST(ForkedChildTest, DoesNotWaitForAStreamThatStayedWithItsParent) {
+  const Status status = run_processes(
+      2,
+      [](Communicator& comm) -> Status {
+        RINGCOMM_TRY_ASSIGN(auto stream, host_device().create_stream({}));
+        RINGCOMM_TRY(stream.enqueue([] {
+          std::this_thread::sleep_for(300ms);
+          return Status();
+        }));
+        CallOptions options;
+        options.stream = stream.view();
+        RINGCOMM_TRY_ASSIGN(const Work work, barrier(comm.channel(), options));
+        Status forked;
+        if (comm.rank() == 1) {
+          forked = fork_and_wait([&] {
+            const std::int64_t began_ns = now_ns();
+            { const Communicator gone(std::move(comm)); }
+            _exit(now_ns() - began_ns < 500'000'000 ? 0 : 1);
+          });
+        }
+        RINGCOMM_TRY(work.wait(Deadline::after(30s)));
+        return forked;
+      },
+      patient());
+  EXPECT_EQ(status.to_string(), "ok");
+}
 
 TEST(ForkedChildTest, HidesNoDeathOfItsParent) {
   // The child holds copies of every socket and memfd of rank 1 while rank 1 is killed.

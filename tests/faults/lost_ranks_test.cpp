@@ -137,6 +137,19 @@ TEST_P(RunProcessesTest, ARankKilledInTheMiddleOfARotationIsNamed) {
 
 INSTANTIATE_TEST_SUITE_P(Killed, RunProcessesTest, testing::Values(0, 2), testing::PrintToStringParamName());
 
+TEST(LostRankTest, ARankThatIsKilledUnseenByTheOthersIsNamed) {
+  const LeftBehind before;
+  const Status status = run_processes(
+      2,
+      [](Communicator& comm) -> Status {
+        if (comm.rank() == 1) raise(SIGKILL);
+        return {};
+      },
+      patient());
+  EXPECT_EQ(status.to_string(), "peer_lost: rank 1 was killed by signal 9");
+  EXPECT_EQ(before.differences(), "");
+}
+
 TEST(LostRankTest, ARankThatExitsInItsBodyIsNamed) {
   const LeftBehind before;
   const Status status = run_processes(

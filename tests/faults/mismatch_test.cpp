@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/try.hpp"
@@ -201,6 +202,27 @@ TEST_P(MismatchTest, ModesOfARotationDifferInThePlan) {
     EXPECT_TRUE(rank.said.starts_with("mismatch: plan signature differs in ring_rotate #2: rank "))
         << rank.said;
     EXPECT_LT(rank.ms, kSoonMs);
+  }
+}
+
+TEST_P(MismatchTest, ARankThatHasPassedByWithoutSendingAnythingIsFoundAtOnce) {
+  // The odd rank believes that nobody needs a block, so that nothing ever arrives from it: the line that says
+  // which operation it has entered is all that the others can see, until its next call much later.
+  const auto all = outcomes(
+      GetParam(), kRanks,
+      [](Communicator& comm) -> Status {
+        RotationOptions options;
+        if (comm.rank() != kOdd) return rotate(comm, {}, options);
+        options.needed.assign(kRanks * kRanks, 0);
+        RINGCOMM_TRY(rotate(comm, {}, options));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        return barrier(comm.channel()).status();
+      },
+      patient());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    EXPECT_TRUE(all[rank].said.starts_with("mismatch: plan signature differs in ring_rotate #2: rank "))
+        << all[rank].said;
+    EXPECT_LT(all[rank].ms, rank == kOdd ? 5000 : 1000);
   }
 }
 
