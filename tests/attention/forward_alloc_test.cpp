@@ -3,32 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "attention/ring_harness.hpp"
-
-namespace {
-
-std::atomic<long> allocations{0};
-
-void* counted(std::size_t bytes, std::size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "support/allocation_count.hpp"
 
 namespace ringcomm {
 namespace {
@@ -49,8 +26,8 @@ TEST(ForwardAllocationTest, RepeatedRingsAndReplicatedForwardsAllocateNothing) {
       test::fill_all(ring.value(), test::noise_inputs());
       constexpr int kWarmUp = 4, kRounds = 24;
       for (int round = 0; round <= kRounds; ++round) {  // one more than is counted: the peer may still run it
-        if (round == kWarmUp && comm.rank() == 0) before = allocations.load();
-        if (round == kRounds && comm.rank() == 0) after = allocations.load();
+        if (round == kWarmUp && comm.rank() == 0) before = test::allocations();
+        if (round == kRounds && comm.rank() == 0) after = test::allocations();
         if (Status done = ring->forward(); !done.is_ok()) return done;
       }
       return {};

@@ -4,37 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "collectives/rank_data.hpp"
 #include "core/try.hpp"
 #include "ringcomm/collectives/ring_rotation.hpp"
 #include "ringcomm/collectives/softmax_stats.hpp"
-
-namespace {
-
-std::atomic<long> allocations{0};
-
-void* counted(std::size_t bytes, std::size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "support/allocation_count.hpp"
 
 namespace ringcomm {
 namespace {
@@ -55,8 +31,8 @@ long allocations_of(
         return body(comm, [&]() {
           ++round;
           if (comm.rank() != 0) return;
-          if (round == kWarmUp) before = allocations.load();
-          if (round == kRounds + kWarmUp) after = allocations.load();
+          if (round == kWarmUp) before = test::allocations();
+          if (round == kRounds + kWarmUp) after = test::allocations();
         });
       },
       with_deadline(std::chrono::seconds(30)));

@@ -3,36 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "device/gate.hpp"
 #include "ringcomm/device/arena.hpp"
 #include "ringcomm/device/device.hpp"
 #include "ringcomm/device/worker_team.hpp"
-
-namespace {
-
-std::atomic<long> allocations{0};
-
-void* counted(std::size_t bytes, std::size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "support/allocation_count.hpp"
 
 namespace ringcomm {
 namespace {
@@ -41,9 +17,9 @@ namespace {
 template <class Body>
 long allocations_in_steady_state(Body body) {
   for (int i = 0; i < 3; ++i) body();
-  const long before = allocations;
+  const long before = test::allocations();
   for (int i = 0; i < 200; ++i) body();
-  return allocations - before;
+  return test::allocations() - before;
 }
 
 TEST(DeviceAllocationTest, TheCounterCounts) {
