@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "collectives/channel_state.hpp"
 #include "collectives/pack.hpp"
@@ -75,7 +76,7 @@ struct RingRotation::Impl {
 
   std::optional<OperationScope> scope;  ///< engaged while a rotation runs
   Status status;
-  std::array<RotationPart, 1> part;
+  std::vector<RotationPart> parts;  ///< by owner; next() fills in the addresses
 
   bool is_in_place() const {
     const auto* first = static_cast<const std::byte*>(k.data);
@@ -95,6 +96,7 @@ struct RingRotation::Impl {
       RINGCOMM_TRY_ASSIGN(slots[slot - 1], channel.allocate(slice.slots[slot].bytes));
       addresses.push_back(slots[slot - 1].data());
     }
+    for (int rank = 0; rank < channel.size(); ++rank) parts.push_back(blocks.part(rank));
     RINGCOMM_TRY_ASSIGN(auto program, collectives::lower(std::move(slice), addresses, common));
     walk.emplace(channel, std::move(program));
     return walk->prepare();
@@ -188,21 +190,24 @@ Status RingRotation::start() {
 RotationStep RingRotation::next() {
   Impl& self = *impl_;
   if (!self.scope) return {};
-  auto compute = self.walk->next();
-  if (!compute.is_ok()) {
-    self.fail(compute.status());
-    return {};
-  }
-  const collectives::Compute* const at = compute.value();
+  const collectives::Compute* const at = self.walk->next(self.status);
   if (at == nullptr) {
-    self.scope.reset();
+    if (self.status.is_ok()) {
+      self.scope.reset();
+    } else {
+      self.fail(self.status);
+    }
     return {};
   }
-  self.part[0] = self.blocks.part(at->op.block, at->view != nullptr ? at->view->data : at->slot);
+  auto& part = self.parts[static_cast<std::size_t>(at->op.block)];
+  // A view carries one pointer type; a part is for reading (its documentation says so).
+  auto* const block = const_cast<std::byte*>(at->view != nullptr ? at->view->data : at->slot);
+  part.k.data = block;
+  part.v.data = block == nullptr ? nullptr : block + self.blocks.k_bytes(at->op.block);
   RotationStep step;
   step.rotation_ = this;
   step.index_ = at->op.step;
-  step.parts_ = self.part;
+  step.parts_ = std::span(&part, 1);
   return step;
 }
 

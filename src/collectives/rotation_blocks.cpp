@@ -62,17 +62,14 @@ std::vector<std::uint64_t> RotationBlocks::all_bytes() const {
   return sizes;
 }
 
-RotationPart RotationBlocks::part(int source, const std::byte* block) const {
-  // A view carries one pointer type; the part is for reading (its documentation says so).
-  auto* const data = const_cast<std::byte*>(block);
+RotationPart RotationBlocks::part(int source) const {
   const std::int64_t count = rows_of(source);
-  std::byte* const v_data = data == nullptr ? nullptr : data + k_bytes(source);
   return {.source = source,
           .row_first = 0,
           .row_count = count,
           .head_first = 0,
-          .k = TensorView::contiguous(data, dtype, {count, heads, k_dim}),
-          .v = TensorView::contiguous(v_data, dtype, {count, heads, v_dim})};
+          .k = TensorView::contiguous(nullptr, dtype, {count, heads, k_dim}),
+          .v = TensorView::contiguous(nullptr, dtype, {count, heads, v_dim})};
 }
 
 Result<RotationBlocks> check_blocks(const Channel& channel, const TensorView& k, const TensorView& v,

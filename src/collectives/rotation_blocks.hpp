@@ -25,7 +25,8 @@ struct RotationBlocks {
   std::uint64_t k_bytes(int rank) const;
   std::uint64_t bytes(int rank) const;
   std::vector<std::uint64_t> all_bytes() const;
-  RotationPart part(int source, const std::byte* block) const;
+  /// Shapes only; the addresses are null.
+  RotationPart part(int source) const;
 };
 
 /// invalid_argument names what does not fit.

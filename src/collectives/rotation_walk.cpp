@@ -61,30 +61,29 @@ Status RotationWalk::feed_comm_queue() {
   return {};
 }
 
-Status RotationWalk::wait_for(std::int32_t batch) {
-  if (!program_.has_comm_queue) return stream_ ? stream_.impl->synchronize(backstop(deadline_)) : Status();
-  return batch == kNoIndex ? Status()
-                           : events_[static_cast<std::size_t>(batch)].synchronize(backstop(deadline_));
+Status RotationWalk::wait_for(const Compute& compute) {
+  if (!program_.has_comm_queue) return stream_.impl->synchronize(backstop(deadline_));
+  if (compute.wait_for == kNoIndex) return {};
+  return events_[static_cast<std::size_t>(compute.wait_for)].synchronize(backstop(deadline_));
 }
 
-Status RotationWalk::finish() { return stream_ ? stream_.impl->synchronize(backstop(deadline_)) : Status(); }
-
-Result<const Compute*> RotationWalk::next() {
+const Compute* RotationWalk::next(Status& status) {
   if (std::exchange(is_computing_, false)) ++computes_done_;
-  if (program_.has_comm_queue) RINGCOMM_TRY(feed_comm_queue());
-  while (next_item_ < program_.items.size()) {
+  if (program_.has_comm_queue) status = feed_comm_queue();
+  while (status.is_ok() && next_item_ < program_.items.size()) {
     const Item& item = program_.items[next_item_++];
     if (item.kind == Item::Kind::batch) {
-      RINGCOMM_TRY(issue(program_.batches[item.index]));
+      status = issue(program_.batches[item.index]);
       continue;
     }
     const Compute& compute = program_.computes[item.index];
-    RINGCOMM_TRY(wait_for(compute.wait_for));
+    if (stream_) status = wait_for(compute);
+    if (!status.is_ok()) break;
     is_computing_ = true;
     return &compute;
   }
-  RINGCOMM_TRY(finish());
-  return static_cast<const Compute*>(nullptr);
+  if (status.is_ok() && stream_) status = stream_.impl->synchronize(backstop(deadline_));
+  return nullptr;
 }
 
 void RotationWalk::drain() {

@@ -20,9 +20,9 @@ class RotationWalk {
   /// Takes the comm stream and its events, where they are needed. Once.
   Status prepare();
   Status start(const OperationScope& scope);
-  /// Runs up to the next compute; null at the end, when all batches are complete. The compute before it
-  /// counts as done.
-  Result<const Compute*> next();
+  /// Runs up to the next compute; null at the end, when all batches are complete, and on failure, which goes
+  /// to `status`. The compute before it counts as done.
+  const Compute* next(Status& status);
   /// Gives back what the present compute reads, before next() would. Only where that is an operation of its
   /// own (direct mode); a failure shows at the next call.
   void give_back();
@@ -31,10 +31,9 @@ class RotationWalk {
   const Program& program() const { return program_; }
 
  private:
-  Status finish();
   Status issue(const Batch& batch);
   Status feed_comm_queue();
-  Status wait_for(std::int32_t batch);
+  Status wait_for(const Compute& compute);
 
   Channel& channel_;
   Program program_;
