@@ -220,8 +220,10 @@ TEST_P(KilledInForwardTest, IsNamedByAllOthersWithinASecond) {
     for (int rank = 0; rank < kRanks; ++rank) {
       if (rank == culprit) continue;
       const RankOutcome got = parse_report(ranks.processes->wait(rank, 30s));
-      EXPECT_EQ(got.said, concat("peer_lost: rank ", culprit,
-                                 " (pid P) died: its process ended without leaving the group"));
+      EXPECT_EQ(
+          got.said,
+          concat("peer_lost: rank ", culprit,
+                 " (pid P) died: its process ended without leaving the group, while rank R waited in OP"));
       EXPECT_EQ(got.health, got.said);
       EXPECT_EQ(got.left, "");
       EXPECT_LT((now_ns() - killed_ns) / 1'000'000, 1000) << "rank " << rank;

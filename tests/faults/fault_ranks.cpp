@@ -74,6 +74,8 @@ std::string golden(std::string text, const std::string& directory) {
   static const std::regex pid(R"(\b(pid|process) [0-9]+)");
   static const std::regex wait(R"(\b(within|waited) [0-9]+ ms)");
   static const std::regex told(R"( \(told by rank [0-9]+\)|rank [0-9]+ gave up: )");
+  static const std::regex place(R"(, while rank [0-9]+ waited in [a-z_]+ #[0-9]+ step [0-9]+)");
+  text = std::regex_replace(text, place, ", while rank R waited in OP");
   text = std::regex_replace(text, pid, "$1 P");
   text = std::regex_replace(text, wait, "$1 T ms");
   return std::regex_replace(text, told, "");

@@ -208,7 +208,9 @@ TEST(ForkedChildTest, HidesNoDeathOfItsParent) {
   const std::int64_t killed_ns = now_ns();
   for (const int rank : {0, 2}) {
     const RankOutcome got = parse_report(ranks.wait(rank, 30s));
-    EXPECT_EQ(got.said, "peer_lost: rank 1 (pid P) died: its process ended without leaving the group");
+    EXPECT_EQ(got.said,
+              "peer_lost: rank 1 (pid P) died: its process ended without leaving the group, while rank R "
+              "waited in OP");
     EXPECT_EQ(got.left, "");
     EXPECT_LT((now_ns() - killed_ns) / 1'000'000, 1000) << "rank " << rank;
   }

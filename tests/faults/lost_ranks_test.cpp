@@ -88,8 +88,10 @@ TEST_P(KilledRankTest, AllOthersNameItWithinASecond) {
       if (rank == death.culprit) continue;
       const RankOutcome got = parse_report(ranks->wait(rank, 30s));
       EXPECT_LT((now_ns() - killed_ns) / 1'000'000, kReleasedMs) << "rank " << rank;
-      EXPECT_EQ(got.said, concat("peer_lost: rank ", death.culprit,
-                                 " (pid P) died: its process ended without leaving the group"))
+      EXPECT_EQ(
+          got.said,
+          concat("peer_lost: rank ", death.culprit,
+                 " (pid P) died: its process ended without leaving the group, while rank R waited in OP"))
           << "rank " << rank;
       EXPECT_EQ(got.health, got.said);
       EXPECT_EQ(got.left, "") << "rank " << rank;
@@ -129,8 +131,9 @@ TEST_P(RunProcessesTest, ARankKilledInTheMiddleOfARotationIsNamed) {
   const std::string said = golden(status.to_string());
   EXPECT_TRUE(said == named ||
               (said.starts_with("peer_lost: rank ") &&
-               said.ends_with(concat(": rank ", GetParam(),
-                                     " (pid P) died: its process ended without leaving the group"))))
+               said.ends_with(concat(
+                   ": rank ", GetParam(),
+                   " (pid P) died: its process ended without leaving the group, while rank R waited in OP"))))
       << said;
   EXPECT_EQ(before.differences(), "");
 }

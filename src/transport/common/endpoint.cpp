@@ -29,14 +29,20 @@ Endpoint::Endpoint(const Setup& setup, std::unique_ptr<PeerMemory> memory)
 
 Endpoint::~Endpoint() { leave(); }
 
-Status Endpoint::check_peers() {
+Status Endpoint::check_peers(const Descriptor* waited_in) {
   if (failure_.is_set()) return failure_.status();
   for (int r = 0; r < setup_.size; ++r) {
     if (r != setup_.rank && life_of(r) == Life::failed) return adopt(r);
   }
   int culprit = -1;
   Status alive = memory_->check_alive(culprit);
-  return alive.is_ok() ? alive : fail(std::move(alive), culprit);
+  if (alive.is_ok()) return alive;
+  if (waited_in != nullptr) {
+    alive = Status(alive.code(),
+                   concat(alive.message(), ", while rank ", setup_.rank, " waited in ",
+                          name_of(waited_in->op), " #", waited_in->sequence, " step ", waited_in->step));
+  }
+  return fail(std::move(alive), culprit);
 }
 
 Result<Endpoint::OpenChannel> Endpoint::open(const ChannelKey& key, Deadline deadline) {

@@ -57,7 +57,7 @@ class Endpoint {
   }
 
   /// The look around of long waits: the own failure, then a peer's, then a peer's death. Any thread.
-  Status check_peers();
+  Status check_peers(const Descriptor* waited_in = nullptr);
   /// Takes over the failure of a rank whose life is `failed`.
   Status adopt(int rank) { return failure_.fail(read_failure(peer(rank).state)); }
   Status fail(Status status, int culprit) {

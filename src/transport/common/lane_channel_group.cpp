@@ -80,7 +80,7 @@ Sleeping LaneChannel::pending(const Member& m, std::span<const TransportOp> grou
 Status LaneChannel::look_around(std::span<const TransportOp> group, Deadline deadline,
                                 std::int64_t& started_ns) {
   if (started_ns == 0) started_ns = now_ns();
-  RINGCOMM_TRY(endpoint_->check_peers());
+  RINGCOMM_TRY(endpoint_->check_peers(&group.front().descriptor));
   for (const bool is_last_look :
        {false, true}) {  // all members first: a deadline must not hide what is wrong
     for (Member& m : members_) {

@@ -70,7 +70,7 @@ void LaneChannel::say_awaited(const Member* m) {
 
 Status LaneChannel::look_around(Wait& wait) {
   if (wait.started_ns == 0) wait.started_ns = now_ns();
-  RINGCOMM_TRY(endpoint_->check_peers());
+  RINGCOMM_TRY(endpoint_->check_peers(&wait.mine));
   RINGCOMM_TRY(check_member(wait));
   return check_deadline(wait);
 }
