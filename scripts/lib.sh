@@ -69,7 +69,7 @@ configure_and_build() {
     { tail -20 "build/$preset/configure.log" >&2; die "configuring preset $preset failed (build/$preset/configure.log)."; }
   local targets=()
   [ $# = 0 ] || targets=(--target "$@")
-  cmake --build "build/$preset" -j "$jobs" "${targets[@]}" >"build/$preset/build.log" 2>&1 ||
+  cmake --build "build/$preset" -j "$jobs" "${targets[@]}" -- -k 0 >"build/$preset/build.log" 2>&1 ||
     { grep -E -m 20 'error|Error|FAILED' "build/$preset/build.log" >&2; die "building preset $preset failed (build/$preset/build.log)."; }
 }
 configure_flags=()
