@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,39 @@ TEST(RingAttentionProcessesTest, WrongSpecOfOneProcessIsNamed) {
   const Status status = run_processes(2, body, test::small_options());
   EXPECT_NE(status.message().find("tokens is 10 on rank 0 and 11 on rank 1"), std::string_view::npos)
       << status.to_string();
+}
+
+TEST(RingAttentionProcessesTest, RankZeroChoosesTheDispatchLevelOfAll) {
+  const auto body = [](Communicator& comm) -> Status {
+    if (comm.rank() == 0) setenv("RINGCOMM_DISPATCH", "scalar", 1);
+    AttentionSpec spec;
+    spec.tokens = 10;
+    spec.head_dim = 64;
+    Result<RingAttention> ring = RingAttention::create(comm, spec);
+    if (!ring.is_ok()) return ring.status();
+    test::fill_all(ring.value(), test::noise_inputs());
+    if (Status done = ring->forward(); !done.is_ok()) return done;
+    return ring->report().level == CpuLevel::scalar ? Status() : Status::internal("another level");
+  };
+  const Status status = run_processes(3, body, test::small_options());
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+TEST(RingAttentionProcessesTest, ImpossibleDispatchLevelOfRankZeroIsAnErrorOnAll) {
+  const auto body = [](Communicator& comm) -> Status {
+    if (comm.rank() == 0) setenv("RINGCOMM_DISPATCH", "abacus", 1);
+    AttentionSpec spec;
+    spec.tokens = 10;
+    const Status status = RingAttention::create(comm, spec).status();
+    if (comm.rank() == 0) {
+      return status.code() == StatusCode::invalid_argument ? Status() : Status::internal(status.to_string());
+    }
+    const std::string expected =
+        "not_available: rank 0 could not choose its instruction level (RINGCOMM_DISPATCH there)";
+    return status.to_string() == expected ? Status() : Status::internal(status.to_string());
+  };
+  const Status status = run_processes(2, body, test::small_options());
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
 }  // namespace
