@@ -124,6 +124,14 @@ TEST(TileWorkTest, EachStepOfTheZigzagRingIsOneCall) {
   }
 }
 
+TEST(TileWorkTest, OnlyWhollyVisibleNeighboursAreMerged) {
+  const AttentionSpec spec = spec_of(64, Layout::zigzag, Mask::causal, QueryPlacement::replicated);
+  const ShardMap map = ShardMap::create(Layout::zigzag, 64, 4).value();
+  const SourceWork work = resolve_tiles(spec, map, 0, {{7, 0}, {7, 7}});  // full, then the diagonal
+  ASSERT_EQ(work.tiles.size(), 2U);
+  EXPECT_FALSE(work.tiles[1].range.is_full);
+}
+
 TEST(TileWorkTest, RehearsalAsksForTheSamePairsWithinOwnRows) {
   const AttentionSpec spec = spec_of(10, Layout::zigzag, Mask::full, QueryPlacement::sharded);
   const ShardMap map = ShardMap::create(Layout::zigzag, 10, 3).value();  // rows 3 4 3
