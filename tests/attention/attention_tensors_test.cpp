@@ -30,7 +30,56 @@ AttentionSpec spec_of(std::int64_t tokens) {
 
 class AttentionTensorsTest : public testing::TestWithParam<AttentionStrategy> {};
 
-TEST_P(AttentionTensorsTest, OwnStridedTensorsGiveTheBitsOfTheWindow) {
+/// Gaps of a caller's q, k, v and out.
+struct Strides {
+  test::Gaps q{}, k{}, v{}, out{};
+  std::int64_t lse_row = 0;
+};
+constexpr Strides kStrided{.q = {.row = 8, .head = 4},
+                           .k = {.row = 16},
+                           .v = {.row = 3, .head = 5},
+                           .out = {.row = 7},
+                           .lse_row = 3};
+constexpr Strides kContiguousButApart{};
+
+/// A caller's private tensors.
+struct OwnedTensors {
+  OwnedTensors(const RingAttention& ring, const test::Inputs& inputs, const Strides& strides)
+      : rows(ring.q().shape[0]),
+        q(ring.spec().dtype, rows, 4, 64, strides.q),
+        k(ring.spec().dtype, rows, 2, 64, strides.k),
+        v(ring.spec().dtype, rows, 2, 64, strides.v),
+        out(ring.spec().dtype, rows, 4, 64, strides.out),
+        lse_memory(static_cast<std::size_t>(4 * (rows + strides.lse_row))),
+        lse(TensorView::contiguous(lse_memory.data(), DType::float32, {4, rows})) {
+    lse.strides[0] = rows + strides.lse_row;
+    test::fill_rows(q.view(), ring.positions(), inputs.q);
+    test::fill_rows(k.view(), ring.positions(), inputs.k);
+    test::fill_rows(v.view(), ring.positions(), inputs.v);
+  }
+  Status forward(RingAttention& ring) const {
+    return ring.forward(q.view(), k.view(), v.view(), out.view(), lse);
+  }
+  std::string bits() const {
+    test::HostTensor plain_out(out.view().dtype, rows, 4, 64);
+    std::vector<float> plain_lse;
+    for (std::int64_t head = 0; head < 4; ++head) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        plain_lse.push_back(lse_memory[static_cast<std::size_t>(head * lse.strides[0] + row)]);
+        for (std::int64_t d = 0; d < 64; ++d)
+          plain_out.set(row, head, d, static_cast<float>(test::element(out.view(), row, head, d)));
+      }
+    }
+    return bits_of(plain_out.view(), TensorView::contiguous(plain_lse.data(), DType::float32, {4, rows}));
+  }
+
+  std::int64_t rows;
+  test::HostTensor q, k, v, out;
+  std::vector<float> lse_memory;
+  TensorView lse;
+};
+
+TEST_P(AttentionTensorsTest, OwnTensorsGiveTheBitsOfTheWindowAndArePackedOncePerCall) {
   AttentionSpec spec = spec_of(43);
   spec.strategy = GetParam();
   const test::Inputs inputs = test::noise_inputs();
@@ -41,43 +90,22 @@ TEST_P(AttentionTensorsTest, OwnStridedTensorsGiveTheBitsOfTheWindow) {
     fill_all(ring.value(), inputs);
     RETURN_IF_FAILED(ring->forward());
     const std::string expected = bits_of(ring->out(), ring->lse());
-    const std::int64_t rows = ring->q().shape[0];
-    const test::HostTensor q(spec.dtype, rows, 4, 64, {.row = 8, .head = 4});
-    const test::HostTensor k(spec.dtype, rows, 2, 64, {.row = 16});
-    const test::HostTensor v(spec.dtype, rows, 2, 64, {.row = 3, .head = 5});
-    const test::HostTensor out(spec.dtype, rows, 4, 64, {.row = 7});
-    std::vector<float> lse(static_cast<std::size_t>(4 * (rows + 3)));
-    TensorView lse_view = TensorView::contiguous(lse.data(), DType::float32, {4, rows});
-    lse_view.strides[0] = rows + 3;
-    test::fill_rows(q.view(), ring->positions(), inputs.q);
-    test::fill_rows(k.view(), ring->positions(), inputs.k);
-    test::fill_rows(v.view(), ring->positions(), inputs.v);
-    const std::uint64_t packed_before = comm.counters().bytes_packed;
-    for (int round = 0; round < 2; ++round) {
+    for (const Strides& strides : {kStrided, kContiguousButApart}) {
+      const OwnedTensors own(ring.value(), inputs, strides);
+      const std::uint64_t packed_before = comm.counters().bytes_packed;
+      for (int round = 0; round < 2; ++round) RETURN_IF_FAILED(own.forward(ring.value()));
+      EXPECT_EQ(comm.counters().bytes_packed - packed_before, 2 * attention::kv_bytes(spec, own.rows));
+      equal += own.bits() == expected ? 1 : 0;
+      // And back to the window: the binding follows the tensors.
       std::memset(ring->out().data, 0xFF, ring->out().bytes());
-      RETURN_IF_FAILED(ring->forward(q.view(), k.view(), v.view(), out.view(), lse_view));
+      RETURN_IF_FAILED(ring->forward());
+      equal += bits_of(ring->out(), ring->lse()) == expected ? 1 : 0;
     }
-    const std::uint64_t packed = comm.counters().bytes_packed - packed_before;
-    EXPECT_EQ(packed, 2 * attention::kv_bytes(spec, rows));
-    test::HostTensor plain_out(spec.dtype, rows, 4, 64);
-    std::vector<float> plain_lse;
-    for (std::int64_t head = 0; head < 4; ++head) {
-      for (std::int64_t row = 0; row < rows; ++row) {
-        plain_lse.push_back(lse[static_cast<std::size_t>(head * (rows + 3) + row)]);
-        for (std::int64_t d = 0; d < 64; ++d)
-          plain_out.set(row, head, d, static_cast<float>(test::element(out.view(), row, head, d)));
-      }
-    }
-    const TensorView plain = TensorView::contiguous(plain_lse.data(), DType::float32, {4, rows});
-    equal += bits_of(plain_out.view(), plain) == expected ? 1 : 0;
-    // And back to the window: the binding follows the tensors.
-    RETURN_IF_FAILED(ring->forward());
-    equal += bits_of(ring->out(), ring->lse()) == expected ? 1 : 0;
     return {};
   };
   const Status status = run_threads(3, body, test::small_options());
   ASSERT_TRUE(status.is_ok()) << status.to_string();
-  EXPECT_EQ(equal.load(), 6);
+  EXPECT_EQ(equal.load(), 12);
 }
 
 std::string strategy_name(const testing::TestParamInfo<AttentionStrategy>& tested) {
