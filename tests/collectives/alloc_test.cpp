@@ -46,7 +46,7 @@ constexpr int kRoundsInAll = 105;
 TEST(CollectivesAllocationTest, TheCounterCounts) {
   EXPECT_GE(allocations_of([](Communicator&, const auto& next_round) {
               for (int i = 0; i < kRoundsInAll; ++i) {
-                delete new int(0);
+                ::operator delete(::operator new(4));
                 next_round();
               }
               return Status();

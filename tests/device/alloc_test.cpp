@@ -23,7 +23,7 @@ long allocations_in_steady_state(Body body) {
 }
 
 TEST(DeviceAllocationTest, TheCounterCounts) {
-  EXPECT_EQ(allocations_in_steady_state([] { delete new int(0); }), 200);
+  EXPECT_EQ(allocations_in_steady_state([] { ::operator delete(::operator new(4)); }), 200);
 }
 
 TEST(DeviceAllocationTest, StreamsAndEventsNeverAllocate) {
