@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "device/host/memory_policy.hpp"
+#include "device/host/spin.hpp"
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/device/worker_team.hpp"
 
@@ -68,6 +69,7 @@ Status bind_this_thread(const Placement& placement) {
 
 Result<std::thread> start_thread(const std::string& name, const Placement& placement,
                                  std::function<void()> body) {
+  static_cast<void>(spin_pauses());  // reads limits from files once: here, not in a worker's first wait
   std::promise<Status> bound;
   std::future<Status> answer = bound.get_future();
   std::thread thread;
