@@ -4,6 +4,7 @@
 #include "ringcomm/comm/communicator.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <optional>
@@ -95,6 +96,8 @@ TEST(CommunicatorTest, WindowsAreOfferableWhileTheyLiveAndOutliveTheCommunicator
     }
     EXPECT_FALSE(channel.is_offerable(gone, 10)) << "a window that is gone";
     EXPECT_TRUE(segment.expired());
+    unsigned char resident = 0;
+    EXPECT_EQ(mincore(const_cast<std::byte*>(gone), 1, &resident), -1) << "its memory is still mapped";
     auto block = comm.channel().allocate(300);
     ASSERT_TRUE(block.is_ok());
     EXPECT_TRUE(channel.is_offerable(block.value().data(), 300));

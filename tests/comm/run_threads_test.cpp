@@ -20,13 +20,18 @@ CommunicatorOptions options() {
 }
 
 TEST(RunThreadsTest, TheFirstFailureInTimeWinsAndReleasesTheOthers) {
+  std::atomic<int> told{0};
   const Status status = run_threads(
       4,
-      [](Communicator& comm) -> Status {
+      [&](Communicator& comm) -> Status {
         if (comm.rank() == 2) return Status::not_found("the map");
-        return barrier(comm.channel()).status();
+        const Status released = barrier(comm.channel()).status();
+        told +=
+            released.code() == StatusCode::aborted && released.message().find("the map") != std::string::npos;
+        return released;
       },
       options());
+  EXPECT_EQ(told.load(), 3) << "the others hear the reason";
   EXPECT_EQ(status.code(), StatusCode::not_found);
   EXPECT_EQ(status.message(), "rank 2: the map");
 }
