@@ -102,8 +102,8 @@ void ChildWatch::reap_ended() {
     if (!child.is_running || waitpid(child.pid, &state, WNOHANG) != child.pid) continue;
     child.is_running = false;
     if (WIFSIGNALED(state)) {
-      // Whoever was killed is the cause; the others' reports about it come later.
-      if (first_.is_ok())
+      // Whoever was killed is the cause, also when another rank's report about it was read first.
+      if (first_.is_ok() || first_.code() == StatusCode::peer_lost)
         first_ = Status::peer_lost(concat("rank ", rank, " was killed by signal ", WTERMSIG(state)));
     } else if (WEXITSTATUS(state) != 0) {
       read_reports();
