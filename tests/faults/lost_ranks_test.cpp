@@ -166,6 +166,21 @@ TEST(LostRankTest, ARankThatExitsInItsBodyIsNamed) {
   EXPECT_EQ(before.differences(), "");
 }
 
+// A rank with nothing to do creates its communicator and leaves; the others' creation must not depend on who
+// is quick.
+TEST(LostRankTest, ARankThatLeavesAtOnceDoesNotSpoilTheOthersCreation) {
+  for (int round = 0; round < 20; ++round) {
+    const Status status = run_processes(
+        2,
+        [&](Communicator& comm) -> Status {
+          if (comm.rank() == 1) return comm.health();
+          return {};
+        },
+        patient());
+    ASSERT_EQ(status.to_string(), "ok") << "round " << round;
+  }
+}
+
 TEST(LostRankTest, AThreadThatReturnsEarlyIsNamed) {
   const LeftBehind before;
   const auto all = outcomes(

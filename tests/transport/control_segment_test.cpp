@@ -41,6 +41,7 @@ TEST(ControlSegmentTest, OpenChannelsAreFoundByHashAndGenerationUntilTheyAreClos
   EXPECT_EQ(find_channel(memory.data.get(), memory.bytes, id_of(12)), nullptr);
   segment.close(first);
   EXPECT_EQ(find_channel(memory.data.get(), memory.bytes, id_of(11)), nullptr);
+  EXPECT_EQ(find_channel(memory.data.get(), memory.bytes, id_of(11), Found::closed), first.block);
   EXPECT_EQ(find_channel(memory.data.get(), memory.bytes, id_of(11, 1)), second.block);
 }
 

@@ -9,12 +9,15 @@
 
 namespace ringcomm::inline v0::transport {
 
-const ChannelBlock* find_channel(const std::byte* control, std::size_t bytes, const ChannelId& id) {
+// A reused entry keeps its offset and is filled after its lanes are reset, so that an entry read half old and
+// half new can only be found under the new id, and is then ready.
+const ChannelBlock* find_channel(const std::byte* control, std::size_t bytes, const ChannelId& id,
+                                 Found wanted) {
   const auto& header = *reinterpret_cast<const ControlHeader*>(control);
   for (const DirectoryEntry& entry : header.directory) {
     const std::uint32_t version = entry.version.load(std::memory_order_acquire);
     if (version == 0) break;  // entries are used in order
-    if (version % 2 == 0) continue;
+    if (version % 2 == 0 && wanted == Found::open) continue;
     const ChannelId found{.key_hash = entry.key_hash.load(std::memory_order_acquire),
                           .generation = entry.generation.load(std::memory_order_acquire)};
     const std::uint64_t offset = entry.offset.load(std::memory_order_acquire);

@@ -19,9 +19,13 @@ struct ChannelId {
   friend bool operator==(const ChannelId&, const ChannelId&) = default;
 };
 
-/// The open channel's block in somebody's control segment of `bytes` bytes, null while there is none (or the
-/// entry points outside).
-const ChannelBlock* find_channel(const std::byte* control, std::size_t bytes, const ChannelId& id);
+/// closed: also a channel that its owner has closed since, as long as the block has no new use.
+enum class Found : std::uint8_t { open, closed };
+
+/// The channel's block in somebody's control segment of `bytes` bytes, null while there is none (or the entry
+/// points outside).
+const ChannelBlock* find_channel(const std::byte* control, std::size_t bytes, const ChannelId& id,
+                                 Found wanted = Found::open);
 
 /// Not thread-safe: the transport's lock is held.
 class ControlSegment {

@@ -80,8 +80,9 @@ Status Endpoint::find_members(OpenChannel& channel, const ChannelKey& key, Deadl
     for (std::size_t i = 0; i < key.members.size(); ++i) {
       if (channel.blocks[i] != nullptr) continue;
       const bool has_left = life_of(key.members[i]) == Life::closed;
+      // A member may open it, need it no more and leave before this rank looks.
       channel.blocks[i] = find_channel(reinterpret_cast<const std::byte*>(&peer(key.members[i])),
-                                       control_bytes_, channel.lease.id);
+                                       control_bytes_, channel.lease.id, Found::closed);
       is_complete = is_complete && channel.blocks[i] != nullptr;
       if (channel.blocks[i] == nullptr && has_left) gone = key.members[i];
     }
