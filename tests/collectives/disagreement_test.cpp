@@ -239,7 +239,10 @@ TEST(RingRotationFaultTest, ADestroyedRotationAndAnAbortInTheMiddleReleaseEveryb
             }
             return comm.rank() == 2 && !aborts ? comm.health() : status;
           });
-      for (const Status& status : results) {
+      for (std::size_t rank = 0; rank < results.size(); ++rank) {
+        const Status& status = results[rank];
+        // Rank 2 has given rank 1's block back and offered its own: rank 1 may have finished before.
+        if (mode == RotationChoice::direct && rank == 1 && status.is_ok()) continue;
         EXPECT_EQ(status.code(), StatusCode::aborted) << status.to_string();
         EXPECT_NE(status.message().find("rank 2"), std::string::npos) << status.to_string();
       }
