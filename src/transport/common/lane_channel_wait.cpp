@@ -143,6 +143,9 @@ Status LaneChannel::explain_timeout(const Wait& wait) {
                    " ms for rank ", wait.member.rank, ", which waits for rank ", culprit.rank,
                    " directly or through others");
   }
+  // The culprit may have given up in this moment, and no longer says for whom it waited: its reason is the
+  // better.
+  RINGCOMM_TRY(endpoint_->check_peers(&wait.mine));
   return fail(Status::timeout(std::move(text)), culprit);
 }
 
