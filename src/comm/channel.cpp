@@ -70,7 +70,8 @@ Status Channel::fail(Status reason) {
   state.transport->abort(reason);
   state.pool->freeze();
   Status in_force = state.transport->health();
-  return in_force.is_ok() ? reason : in_force;
+  if (in_force.is_ok()) return reason;
+  return in_force;
 }
 
 TransportChannel& Channel::transport() { return *parts_->lanes; }

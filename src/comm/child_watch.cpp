@@ -82,7 +82,7 @@ void ChildWatch::add(pid_t pid) {
 
 bool ChildWatch::is_any_running() const { return std::ranges::any_of(children_, &Child::is_running); }
 
-void ChildWatch::keep_first(int rank, Status status) {
+void ChildWatch::keep_first(int rank, const Status& status) {
   if (first_.is_ok()) first_ = Status(status.code(), concat("rank ", rank, ": ", status.message()));
 }
 

@@ -63,7 +63,7 @@ class ChildWatch {
   void read_reports();
   void kill_all();
   bool is_any_running() const;
-  void keep_first(int rank, Status status);
+  void keep_first(int rank, const Status& status);
 
   int report_fd_;
   std::vector<Child> children_;  ///< by rank

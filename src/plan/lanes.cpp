@@ -88,9 +88,9 @@ Status Lanes::check_data(const Lane& lane) const {
 
 Status Lanes::check_acknowledgements(const Lane& lane) const {
   const bool is_message_lane = !lane.out.empty() && op_at(slices_, lane.out.front()).kind == OpKind::send;
-  static const std::vector<OpRef> kNoOffers;
-  const std::vector<OpRef>& offers = is_message_lane ? kNoOffers : lane.out;
-  const std::vector<OpRef>& reads = is_message_lane ? kNoOffers : lane.in;
+  static const std::vector<OpRef> no_offers;
+  const std::vector<OpRef>& offers = is_message_lane ? no_offers : lane.out;
+  const std::vector<OpRef>& reads = is_message_lane ? no_offers : lane.in;
   for (std::size_t k = 0; k < std::min(offers.size(), lane.releases.size()); ++k) {
     RINGCOMM_TRY(compare(reads[k], lane.releases[k]));
     if (lane.releases[k].index < reads[k].index) {

@@ -17,6 +17,7 @@ struct Moment {
   std::int32_t round = 0;
   std::uint64_t chunk = 0;
   enum Phase : std::uint8_t { reclaims, moves, releases, offers, computes } phase = reclaims;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the compiler's own 0 for ours
   friend auto operator<=>(const Moment&, const Moment&) = default;
 };
 /// After every chunk of its round.
