@@ -71,6 +71,8 @@ void add_common(CLI::App& app, Options& o) {
       "element type: float, half, bf16, ... (float)");
   app.add_option("-J,--json", o.json, "write the results to this file too");
   app.add_flag("-I,--per_iter", o.per_iteration, "add min, max, p99 and variation over iterations");
+  app.add_flag_callback(
+      "--env", [] { throw CLI::Success(); }, "print the environment variables in force and exit");
   app.add_option("-T,--timeout", o.timeout_ms, "milliseconds before an operation fails (10 min)");
 }
 
@@ -179,6 +181,10 @@ Parsed parse(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
     parsed.exit_code = app.exit(help);
+    return parsed;
+  } catch (const CLI::Success&) {
+    std::printf("%s", format_env_table().c_str());
+    parsed.exit_code = kOk;
     return parsed;
   } catch (const CLI::ExtrasError&) {
     parsed.exit_code = usage_error(unknown_flag_message(app, argc, argv));
