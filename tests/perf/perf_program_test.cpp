@@ -71,6 +71,14 @@ TEST(PerfProgramTest, ExitCodesAreTheDocumentedOnes) {
   EXPECT_EQ(test::run_program(kPerf + " all_gather -t 2 -b 1K -e 1K -n 1 -J /nonexistent/file").exit_code, 5);
 }
 
+TEST(PerfProgramTest, EnvironmentTableIsPrinted) {
+  for (const std::string program : {"/ringcomm-perf", "/ringcomm-demo"}) {
+    const auto run = test::run_program(RINGCOMM_BIN_DIR + program + " --env");
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    EXPECT_NE(run.output.find("RINGCOMM_TIMEOUT"), std::string::npos) << run.output;
+  }
+}
+
 TEST(PerfProgramTest, PlanOverheadIsPrinted) {
   const auto run = test::run_program(kPerf + " ring_rotate --plan-overhead -t 4");
   EXPECT_EQ(run.exit_code, 0) << run.output;

@@ -26,6 +26,8 @@ void add_options(CLI::App& app, rc::demo::DemoOptions& options) {
                  "positions checked per rank (default: 256 over all ranks)")
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("-J,--json", options.json, "also write the figures to this file");
+  app.add_flag_callback(
+      "--env", [] { throw CLI::Success(); }, "print the environment variables in force and exit");
   app.footer(
       "Example: ringcomm-demo --threads --tokens 4096\n\n"
       "Exit codes: 0 passed, 1 failed to run, 6 usage, 7 the check failed.");
@@ -52,8 +54,14 @@ int main(int argc, char** argv) {
   add_options(app, options);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::Success&) {
+    std::printf("%s", rc::format_env_table().c_str());
+    return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    app.exit(error);
+    return kExitUsage;
   }
   rc::warn_unknown_env();
   auto level = rc::chosen_cpu_level();
