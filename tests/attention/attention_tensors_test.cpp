@@ -9,24 +9,14 @@
 
 #include "attention/attention_plan.hpp"
 #include "attention/ring_harness.hpp"
+#include "core/try.hpp"
 
 namespace ringcomm {
 namespace {
 
 using test::bits_of;
 using test::fill_all;
-
-AttentionSpec spec_of(std::int64_t tokens) {
-  AttentionSpec spec;
-  spec.tokens = tokens;
-  spec.q_heads = 4;
-  spec.kv_heads = 2;
-  spec.head_dim = 64;
-  return spec;
-}
-
-#define RETURN_IF_FAILED(expression) \
-  if (Status status_ = (expression); !status_.is_ok()) return status_
+using test::spec_of;
 
 class AttentionTensorsTest : public testing::TestWithParam<AttentionStrategy> {};
 
@@ -86,19 +76,19 @@ TEST_P(AttentionTensorsTest, OwnTensorsGiveTheBitsOfTheWindowAndArePackedOncePer
   std::atomic<int> equal{0};
   const auto body = [&](Communicator& comm) -> Status {
     Result<RingAttention> ring = RingAttention::create(comm, spec);
-    RETURN_IF_FAILED(ring.status());
+    RINGCOMM_TRY(ring.status());
     fill_all(ring.value(), inputs);
-    RETURN_IF_FAILED(ring->forward());
+    RINGCOMM_TRY(ring->forward());
     const std::string expected = bits_of(ring->out(), ring->lse());
     for (const Strides& strides : {kStrided, kContiguousButApart}) {
       const OwnedTensors own(ring.value(), inputs, strides);
       const std::uint64_t packed_before = comm.counters().bytes_packed;
-      for (int round = 0; round < 2; ++round) RETURN_IF_FAILED(own.forward(ring.value()));
+      for (int round = 0; round < 2; ++round) RINGCOMM_TRY(own.forward(ring.value()));
       EXPECT_EQ(comm.counters().bytes_packed - packed_before, 2 * attention::kv_bytes(spec, own.rows));
       equal += own.bits() == expected ? 1 : 0;
       // And back to the window: the binding follows the tensors.
       std::memset(ring->out().data, 0xFF, ring->out().bytes());
-      RETURN_IF_FAILED(ring->forward());
+      RINGCOMM_TRY(ring->forward());
       equal += bits_of(ring->out(), ring->lse()) == expected ? 1 : 0;
     }
     return {};
@@ -122,7 +112,7 @@ TEST(AttentionTensorsRefusalTest, RefusesOwnTensorsOfAnotherShapeByNameAndValue)
   const auto body = [&](Communicator& comm) -> Status {
     AttentionSpec spec = spec_of(10);
     Result<RingAttention> ring = RingAttention::create(comm, spec);
-    RETURN_IF_FAILED(ring.status());
+    RINGCOMM_TRY(ring.status());
     const auto refuse = [&](TensorView q, TensorView k, TensorView lse, StatusCode code,
                             std::string_view text) {
       const Status status = ring->forward(q, k, ring->v(), ring->out(), lse);

@@ -13,11 +13,7 @@ namespace ringcomm {
 namespace {
 
 AttentionSpec spec_of(std::int64_t tokens, DType dtype) {
-  AttentionSpec spec;
-  spec.tokens = tokens;
-  spec.q_heads = 4;
-  spec.kv_heads = 2;
-  spec.head_dim = 64;
+  AttentionSpec spec = test::spec_of(tokens);
   spec.dtype = dtype;
   spec.queries = QueryPlacement::replicated;
   return spec;

@@ -7,23 +7,13 @@
 
 #include "attention/attention_plan.hpp"
 #include "attention/ring_harness.hpp"
+#include "core/try.hpp"
 
 namespace ringcomm {
 namespace {
 
 using test::fill_all;
-
-AttentionSpec spec_of(std::int64_t tokens) {
-  AttentionSpec spec;
-  spec.tokens = tokens;
-  spec.q_heads = 4;
-  spec.kv_heads = 2;
-  spec.head_dim = 64;
-  return spec;
-}
-
-#define RETURN_IF_FAILED(expression) \
-  if (Status status_ = (expression); !status_.is_ok()) return status_
+using test::spec_of;
 
 /// What one rank saw of memory and traffic during one forward.
 struct Traffic {
@@ -35,13 +25,13 @@ std::vector<Traffic> traffic_of(const AttentionSpec& spec, int ranks) {
   std::vector<Traffic> all(static_cast<std::size_t>(ranks));
   const auto body = [&](Communicator& comm) -> Status {
     Traffic& mine = all[static_cast<std::size_t>(comm.rank())];
-    RETURN_IF_FAILED(barrier(comm.channel()).status());
+    RINGCOMM_TRY(barrier(comm.channel()).status());
     const std::size_t arena_before = comm.counters().arena_high_water_bytes;
     Result<RingAttention> ring = RingAttention::create(comm, spec);
-    RETURN_IF_FAILED(ring.status());
+    RINGCOMM_TRY(ring.status());
     fill_all(ring.value(), test::noise_inputs());
     const CommunicatorCounters before = comm.counters();
-    RETURN_IF_FAILED(ring->forward());
+    RINGCOMM_TRY(ring->forward());
     const CommunicatorCounters after = comm.counters();
     mine.bytes_copied = after.transport.bytes_copied - before.transport.bytes_copied;
     mine.bytes_packed = after.bytes_packed;

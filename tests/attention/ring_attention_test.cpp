@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attention/ring_harness.hpp"
+#include "core/try.hpp"
 
 namespace ringcomm {
 namespace {
@@ -15,18 +16,7 @@ namespace {
 using test::bits_of;
 using test::fill_all;
 using test::Outcome;
-
-AttentionSpec spec_of(std::int64_t tokens) {
-  AttentionSpec spec;
-  spec.tokens = tokens;
-  spec.q_heads = 4;
-  spec.kv_heads = 2;
-  spec.head_dim = 64;
-  return spec;
-}
-
-#define RETURN_IF_FAILED(expression) \
-  if (Status status_ = (expression); !status_.is_ok()) return status_
+using test::spec_of;
 
 TEST(RingAttentionTest, PositionsAreTheShardMap) {
   const auto body = [&](Communicator& comm) -> Status {
@@ -34,7 +24,7 @@ TEST(RingAttentionTest, PositionsAreTheShardMap) {
       AttentionSpec spec = spec_of(23);
       spec.layout = layout;
       const Result<RingAttention> ring = RingAttention::create(comm, spec);
-      RETURN_IF_FAILED(ring.status());
+      RINGCOMM_TRY(ring.status());
       const ShardMap map = ShardMap::create(layout, 23, comm.size()).value();
       EXPECT_EQ(ring.value().positions(), map.positions(comm.rank()));
       EXPECT_EQ(ring.value().kv_positions(), map.positions(comm.rank()));
@@ -70,10 +60,10 @@ TEST(RingAttentionTest, RehearsalNeedsNoPeerAndChangesNoInput) {
     Outcome outcome(spec, 3);
     const auto body = [&](Communicator& comm) -> Status {
       Result<RingAttention> ring = RingAttention::create(comm, spec);
-      RETURN_IF_FAILED(ring.status());
+      RINGCOMM_TRY(ring.status());
       fill_all(ring.value(), inputs);
-      if (comm.rank() == 1) RETURN_IF_FAILED(ring->rehearse());
-      RETURN_IF_FAILED(ring->forward());
+      if (comm.rank() == 1) RINGCOMM_TRY(ring->rehearse());
+      RINGCOMM_TRY(ring->forward());
       test::collect(ring.value(), comm.rank(), ring->out(), ring->lse(), outcome);
       return {};
     };
@@ -90,12 +80,12 @@ TEST(RingAttentionTest, RepeatedForwardGivesTheSameBits) {
     spec.strategy = AttentionStrategy::ring_relay;
     spec.workers = 2;
     Result<RingAttention> ring = RingAttention::create(comm, spec);
-    RETURN_IF_FAILED(ring.status());
+    RINGCOMM_TRY(ring.status());
     fill_all(ring.value(), test::noise_inputs());
-    RETURN_IF_FAILED(ring->forward());
+    RINGCOMM_TRY(ring->forward());
     const std::string first = bits_of(ring->out(), ring->lse());
     for (int round = 0; round < 5; ++round) {
-      RETURN_IF_FAILED(ring->forward());
+      RINGCOMM_TRY(ring->forward());
       equal += bits_of(ring->out(), ring->lse()) == first ? 1 : 0;
     }
     return {};
@@ -121,14 +111,14 @@ TEST(RingAttentionTest, TwoObjectsOnTwoCommunicatorsDoNotMix) {
   const auto body = [&](Communicator& comm) -> Status {
     Communicator& other = others.value()[static_cast<std::size_t>(comm.rank())];
     Result<RingAttention> a = RingAttention::create(comm, first);
-    RETURN_IF_FAILED(a.status());
+    RINGCOMM_TRY(a.status());
     Result<RingAttention> b = RingAttention::create(other, second);
-    RETURN_IF_FAILED(b.status());
+    RINGCOMM_TRY(b.status());
     fill_all(a.value(), first_inputs);
     fill_all(b.value(), second_inputs);
     for (int round = 0; round < 3; ++round) {
-      RETURN_IF_FAILED(a->forward());
-      RETURN_IF_FAILED(b->forward());
+      RINGCOMM_TRY(a->forward());
+      RINGCOMM_TRY(b->forward());
     }
     test::collect(a.value(), comm.rank(), a->out(), a->lse(), first_outcome);
     test::collect(b.value(), comm.rank(), b->out(), b->lse(), second_outcome);
@@ -147,7 +137,7 @@ TEST(RingAttentionTest, FactsAreThoseOfTheVerifiedPlan) {
     AttentionSpec spec = spec_of(64);
     spec.strategy = AttentionStrategy::ring_direct;
     const Result<RingAttention> ring = RingAttention::create(comm, spec);
-    RETURN_IF_FAILED(ring.status());
+    RINGCOMM_TRY(ring.status());
     EXPECT_EQ(ring.value().facts().tiles, 4U * 9U);
     EXPECT_EQ(ring.value().facts().arena_bytes_max, 0U);
     EXPECT_EQ(ring.value().spec().strategy, AttentionStrategy::ring_direct);

@@ -13,11 +13,7 @@ namespace ringcomm {
 namespace {
 
 AttentionSpec spec_of(std::int64_t tokens, Mask mask) {
-  AttentionSpec spec;
-  spec.tokens = tokens;
-  spec.q_heads = 4;
-  spec.kv_heads = 2;
-  spec.head_dim = 64;
+  AttentionSpec spec = test::spec_of(tokens);
   spec.mask = mask;
   return spec;
 }

@@ -50,6 +50,15 @@ Fill noise(unsigned seed, float factor) {
 
 Inputs noise_inputs() { return {.q = noise(1, 2.0F), .k = noise(2, 2.0F), .v = noise(3)}; }
 
+AttentionSpec spec_of(std::int64_t tokens) {
+  AttentionSpec spec;
+  spec.tokens = tokens;
+  spec.q_heads = 4;
+  spec.kv_heads = 2;
+  spec.head_dim = 64;
+  return spec;
+}
+
 void fill_rows(const TensorView& tensor, const std::vector<std::int64_t>& positions, const Fill& fill) {
   for (std::size_t row = 0; row < positions.size(); ++row) {
     for (std::int64_t head = 0; head < tensor.shape[1]; ++head) {

@@ -25,6 +25,9 @@ Inputs noise_inputs();
 
 void fill_rows(const TensorView& tensor, const std::vector<std::int64_t>& positions, const Fill& fill);
 
+/// The usual small shape: 4 query and 2 KV heads of 64.
+AttentionSpec spec_of(std::int64_t tokens);
+
 /// q, k and v of the object's own tensors.
 void fill_all(const RingAttention& ring, const Inputs& inputs);
 /// The bytes of contiguous out and lse, for comparisons bit by bit.
