@@ -14,6 +14,8 @@ namespace ringcomm::inline v0 {
 inline void pause_cpu() {
 #if defined(__x86_64__)
   _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 

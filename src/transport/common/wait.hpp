@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "device/host/spin.hpp"
 #include "ringcomm/core/status.hpp"
 #include "ringcomm/transport/transport.hpp"
 
@@ -25,15 +26,6 @@ struct WaitPolicy {
 /// Limits::usable_cpus().
 WaitPolicy wait_policy(WaitStyle style, int ranks_on_host);
 
-/// One spin: the pause instruction or its like.
-inline void cpu_pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 void yield_cpu();
 
 /// Returns ok when `ready()` is true, or the failure of `check()`. `sleep()` blocks for one slice at most.
@@ -41,7 +33,7 @@ template <class Ready, class Check, class Sleep>
 Status wait_until(const WaitPolicy& policy, Ready&& ready, Check&& check, Sleep&& sleep) {
   for (int i = 0; i < policy.pauses; ++i) {
     if (ready()) return {};
-    cpu_pause();
+    pause_cpu();
   }
   for (int i = 1; i <= policy.yields; ++i) {
     if (ready()) return {};
