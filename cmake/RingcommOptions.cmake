@@ -22,6 +22,13 @@ if(RINGCOMM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${RINGCOMM_CCACHE})
 endif()
 
+# ringcomm_uses(TARGET NAME): the library's own objects call this vendor library. It stays an implementation detail: an
+# installed shared ringcomm needs neither its headers nor its package files.
+function(ringcomm_uses target name)
+  set_property(GLOBAL APPEND PROPERTY RINGCOMM_VENDOR_TARGETS ${target})
+  set_property(GLOBAL APPEND PROPERTY RINGCOMM_VENDOR_NAMES ${name})
+endfunction()
+
 # ringcomm_backend(HWLOC PKG hwloc): defines RINGCOMM_HAVE_HWLOC and, if found, the target RingcommBackend::HWLOC.
 find_package(PkgConfig QUIET)
 function(ringcomm_backend name)
@@ -42,3 +49,5 @@ function(ringcomm_backend name)
   message(STATUS "ringcomm: ${name} ${RINGCOMM_WITH_${name}} -> ${found}")
 endfunction()
 ringcomm_backend(HWLOC PKG hwloc DEBIAN libhwloc-dev)
+ringcomm_backend(UCX PKG ucx DEBIAN libucx-dev)
+ringcomm_backend(MPI PKG mpi-c DEBIAN libopenmpi-dev)

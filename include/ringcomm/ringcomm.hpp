@@ -4,6 +4,8 @@
 
 #include "ringcomm/attention/ring_attention.hpp"
 #include "ringcomm/collectives/basic.hpp"
+#include "ringcomm/collectives/exchange.hpp"
+#include "ringcomm/collectives/reduce.hpp"
 #include "ringcomm/collectives/ring_rotation.hpp"
 #include "ringcomm/collectives/softmax_stats.hpp"
 #include "ringcomm/comm/communicator.hpp"

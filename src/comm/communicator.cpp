@@ -40,8 +40,14 @@ Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorO
   const auto placements = spread_ranks(discover_cores(), state.size);
   if (static_cast<std::size_t>(state.rank) < placements.size())
     state.placement = placements[static_cast<std::size_t>(state.rank)];
+  return {};
+}
+
+// Only peers that read this memory in place need it to be shareable.
+Status make_pool(CommState& state, GroupKind kind, const Settings& settings) {
   PoolOptions pool;
-  pool.kind = bootstrap.kind() == GroupKind::threads ? SegmentKind::local : SegmentKind::shareable;
+  const bool is_mapped = kind != GroupKind::threads && state.transport->capabilities().direct_read;
+  pool.kind = is_mapped ? SegmentKind::shareable : SegmentKind::local;
   pool.memory_node = state.placement.memory_node;
   pool.arena_bytes = settings.arena_bytes;
   pool.pin = settings.pin;
@@ -49,16 +55,21 @@ Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorO
   return {};
 }
 
-Status connect(CommState& state, Bootstrap& bootstrap, const TransportOptions& options, Deadline deadline) {
-  RINGCOMM_TRY(state.transport->connect(bootstrap, options, deadline));
-  Status opened = state.pool->attach(*state.transport);
+Status could_not_set_up(int rank, const Status& reason) {
+  return Status(reason.code(), concat("rank ", rank, " could not set up: ", reason.message()));
+}
+
+Status connect(CommState& state, Bootstrap& bootstrap, const Settings& settings, Deadline deadline) {
+  const Status pooled = make_pool(state, bootstrap.kind(), settings);
+  RINGCOMM_TRY(state.transport->connect(bootstrap, settings.transport, deadline));
+  Status opened = pooled.is_ok() ? state.pool->attach(*state.transport) : pooled;
   if (opened.is_ok()) {
     std::vector<int> everybody(static_cast<std::size_t>(state.size));
     std::iota(everybody.begin(), everybody.end(), 0);
     opened = state.open(std::move(everybody), 0, deadline);
   }
   // Whoever connected and then fails releases the others, which are already waiting for it.
-  if (!opened.is_ok()) state.transport->abort(opened);
+  if (!opened.is_ok()) state.transport->abort(pooled.is_ok() ? opened : could_not_set_up(state.rank, pooled));
   return opened;
 }
 
@@ -108,7 +119,7 @@ Result<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
     const Deadline deadline = Deadline::after(state.deadline);
     RINGCOMM_TRY_ASSIGN(state.transport,
                         comm::select_transport(*bootstrap, settings.transports, prepared, deadline));
-    RINGCOMM_TRY(comm::connect(state, *bootstrap, settings.transport, deadline));
+    RINGCOMM_TRY(comm::connect(state, *bootstrap, settings, deadline));
     return Communicator(std::move(impl));
   });
 }
@@ -194,7 +205,8 @@ CommunicatorCounters Communicator::counters() const {
   return counters;
 }
 
-Result<Channel*> Communicator::open_channel(std::vector<int> members, std::uint32_t ordinal) {
+Result<Channel*> Communicator::open_channel(std::vector<int> members, std::uint32_t ordinal,
+                                            const ChannelOptions& /*options*/) {
   comm::CommState& state = impl_->state;
   RINGCOMM_TRY(state.health());
   RINGCOMM_TRY(comm::check_members(members, state.rank, state.size));

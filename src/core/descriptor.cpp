@@ -19,6 +19,18 @@ std::string_view name_of(OpCode op) {
       return "softmax_all_reduce";
     case OpCode::ring_attention:
       return "ring_attention";
+    case OpCode::reduce_scatter:
+      return "reduce_scatter";
+    case OpCode::all_reduce:
+      return "all_reduce";
+    case OpCode::all_to_all:
+      return "all_to_all";
+    case OpCode::broadcast:
+      return "broadcast";
+    case OpCode::send_recv:
+      return "send_recv";
+    case OpCode::softmax_reduce_scatter:
+      return "softmax_reduce_scatter";
   }
   return "unknown operation";
 }
@@ -31,6 +43,12 @@ std::string_view name_of(ReduceOp op) {
       return "softmax (out, lse)";
     case ReduceOp::softmax_unnormalised:
       return "softmax (max, sum, out)";
+    case ReduceOp::sum:
+      return "sum";
+    case ReduceOp::max:
+      return "max";
+    case ReduceOp::min:
+      return "min";
   }
   return "unknown";
 }

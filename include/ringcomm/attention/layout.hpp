@@ -8,6 +8,7 @@
 
 #include "ringcomm/core/result.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class Layout : std::uint8_t {
@@ -50,3 +51,4 @@ class ShardMap {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class Mask : std::uint8_t { full, causal };
@@ -37,3 +38,4 @@ std::int64_t visible_pairs(const VisibleBand& band, std::int64_t q_first, std::i
                            std::int64_t k_first, std::int64_t k_count);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// GFLOP/s (1e9, a multiply and an add are two) of register-only loops on 512-bit vectors; 0 where the CPU
@@ -23,3 +24,4 @@ struct ComputePeak {
 ComputePeak measure_compute_peak(std::chrono::milliseconds duration);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@
 #include "ringcomm/core/tensor_view.hpp"
 #include "ringcomm/plan/verify.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class AttentionStrategy : std::uint8_t {
@@ -115,3 +116,4 @@ Result<std::vector<plan::RankPlan>> attention_plan(const AttentionSpec& spec, in
 Result<plan::Coverage> attention_coverage(const AttentionSpec& spec, int ranks);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

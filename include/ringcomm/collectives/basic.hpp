@@ -10,6 +10,7 @@
 #include "ringcomm/comm/channel.hpp"
 #include "ringcomm/core/tensor_view.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// For every collective call.
@@ -33,3 +34,4 @@ Result<Work> all_gather(Channel& channel, const TensorView& input, const TensorV
                         std::span<const std::int64_t> counts = {}, const CallOptions& options = {});
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

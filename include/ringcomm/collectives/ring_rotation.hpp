@@ -14,6 +14,7 @@
 #include "ringcomm/core/tensor_view.hpp"
 #include "ringcomm/plan/rules.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class RotationChoice : std::uint8_t { automatic, direct, relay };
@@ -107,3 +108,4 @@ class RingRotation {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

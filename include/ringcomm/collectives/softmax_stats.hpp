@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ringcomm/collectives/basic.hpp"
 #include "ringcomm/comm/communicator.hpp"
 #include "ringcomm/core/tensor_view.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// Base of exp and log in the statistics; part of the type because mixing them is silent and wrong.
@@ -43,12 +45,26 @@ struct SoftmaxPartial {
 /// 2018 (arXiv:1805.02867) for the online form.
 Status merge_softmax_partials(const SoftmaxPartial& target, std::span<const SoftmaxPartial> sources);
 
-enum class MergeChoice : std::uint8_t { automatic, one_shot, two_shot };
+/// How partials meet (attention spec 6.6); one_shot, two_shot and packed_all_to_all give the same bits under
+/// MergeOrder::canonical.
+enum class MergeChoice : std::uint8_t {
+  automatic,
+  one_shot,            ///< every rank reads all partials
+  two_shot,            ///< rank r merges its slice of rows, then all read the slices
+  packed_all_to_all,   ///< two_shot with (out, statistic) of a slice packed into one message
+  gather_stats,        ///< all-gather of the statistics, then reduction of the scaled outs
+  recursive_doubling,  ///< log2(N) rounds; only under MergeOrder::fast
+};
+
+/// canonical: k-way in rank order, the same bits for every N, algorithm and transport. fast: any association,
+/// for latency; ranks still agree bit for bit.
+enum class MergeOrder : std::uint8_t { canonical, fast };
 
 struct SoftmaxAllReduceOptions {
   /// automatic: one_shot up to a few KiB, a pure function of ranks, rows and row bytes, so that all ranks
   /// choose alike; the descriptors prove it.
   MergeChoice algorithm = MergeChoice::automatic;
+  MergeOrder order = MergeOrder::canonical;
   CallOptions call{};
 };
 
@@ -62,4 +78,27 @@ struct SoftmaxAllReduceOptions {
 Result<Work> softmax_all_reduce(Channel& channel, const SoftmaxPartial& partial, const SoftmaxPartial& result,
                                 const SoftmaxAllReduceOptions& options = {});
 
+/// What a member keeps of the merged rows.
+enum class MergeScatter : std::uint8_t {
+  rows,   ///< a range of rows
+  heads,  ///< a range of heads of every token; rows are then [tokens, heads]
+};
+
+struct SoftmaxReduceScatterOptions {
+  MergeChoice algorithm = MergeChoice::automatic;  ///< two_shot, packed_all_to_all or gather_stats
+  MergeScatter scatter = MergeScatter::rows;
+  std::int64_t heads = 1;  ///< heads per token, for MergeScatter::heads; divides rows
+  /// [channel.size()] rows (or heads) kept by each member, zero is legal; empty: floor(r*H/N) bounds.
+  std::vector<std::int64_t> counts{};
+  CallOptions call{};
+};
+
+/// As softmax_all_reduce, but each member gets only its share: `result` has counts[own] rows, or tokens *
+/// counts[own] rows of [tokens, own heads]. `result` may not overlap `partial`.
+/// Cost: (N-1)/N*S in one round.
+Result<Work> softmax_reduce_scatter(Channel& channel, const SoftmaxPartial& partial,
+                                    const SoftmaxPartial& result,
+                                    const SoftmaxReduceScatterOptions& options = {});
+
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

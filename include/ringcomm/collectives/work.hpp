@@ -7,6 +7,7 @@
 #include "ringcomm/core/deadline.hpp"
 #include "ringcomm/core/status.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// Copyable; all copies see one operation. Outputs are valid only once status() is ok after test() or wait().
@@ -27,3 +28,4 @@ class Work {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@
 #include "ringcomm/device/stream.hpp"
 #include "ringcomm/transport/transport.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// Whether begin() tells the peers at once, or the caller does so later through transport().announce(), from
@@ -87,3 +88,4 @@ class Channel {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

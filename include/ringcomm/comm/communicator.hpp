@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +18,17 @@
 #include "ringcomm/device/segment.hpp"
 #include "ringcomm/transport/transport.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 class Channel;
+
+/// Per channel, so that each parallel group of a job has its own.
+struct ChannelOptions {
+  std::chrono::milliseconds deadline{0};  ///< of its operations; zero: the communicator's
+  std::size_t chunk_bytes = 0;            ///< of relayed blocks; 0: whole
+  int priority = 0;  ///< of the streams made for it; higher first, where the device has any
+};
 
 struct CommunicatorOptions {
   /// For each operation and for creation. Zero: RINGCOMM_TIMEOUT, else 10 minutes.
@@ -52,7 +61,7 @@ class Communicator {
   /// Collective over the bootstrap's group.
   static Result<Communicator> create(std::unique_ptr<Bootstrap> bootstrap,
                                      const CommunicatorOptions& options = {});
-  /// From RINGCOMM_RANK, RINGCOMM_SIZE and RINGCOMM_STORE; with none of them set, a communicator of one rank.
+  /// From the variables of the launcher (read_launch_environment()); with none of them set, one rank.
   static Result<Communicator> from_environment(const CommunicatorOptions& options = {});
 
   Communicator(Communicator&&) noexcept;
@@ -82,7 +91,13 @@ class Communicator {
   /// Collective over `members` (ranks of this communicator, this one among them, same list everywhere). Has
   /// its own sequence, lines and slots; channels with other members or ordinal share no counter. Lives as
   /// long as this object.
-  Result<Channel*> open_channel(std::vector<int> members, std::uint32_t ordinal = 1);
+  Result<Channel*> open_channel(std::vector<int> members, std::uint32_t ordinal = 1,
+                                const ChannelOptions& options = {});
+  /// Collective over all ranks: those that give the same `color` (0 or more) form a communicator with its own
+  /// transports and arena, ranked by (key, rank) as MPI_Comm_split does. Empty for kNoColor. A group that
+  /// needs no transport of its own is cheaper as a channel.
+  static constexpr int kNoColor = -1;
+  Result<std::optional<Communicator>> split(int color, int key, const CommunicatorOptions& options = {});
 
  private:
   struct Impl;
@@ -103,3 +118,4 @@ Status run_processes(int ranks, const std::function<Status(Communicator&)>& body
                      const CommunicatorOptions& options = {});
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "ringcomm/core/result.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class CpuLevel : std::uint8_t { scalar = 0, avx512_bf16 = 1 };
@@ -19,3 +20,4 @@ CpuLevel best_cpu_level();
 Result<CpuLevel> chosen_cpu_level();
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// Nanoseconds on the steady clock (CLOCK_MONOTONIC).
@@ -42,3 +43,4 @@ class Deadline {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "ringcomm/core/dtype.hpp"
 #include "ringcomm/core/status.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// The collective operations; the numbers travel between ranks and are never reused.
@@ -19,10 +20,23 @@ enum class OpCode : std::uint16_t {
   all_gather = 3,
   softmax_all_reduce = 4,
   ring_attention = 5,
+  reduce_scatter = 6,
+  all_reduce = 7,
+  all_to_all = 8,
+  broadcast = 9,
+  send_recv = 10,
+  softmax_reduce_scatter = 11,
 };
 std::string_view name_of(OpCode op);
 
-enum class ReduceOp : std::uint8_t { none = 0, softmax_normalised = 1, softmax_unnormalised = 2 };
+enum class ReduceOp : std::uint8_t {
+  none = 0,
+  softmax_normalised = 1,
+  softmax_unnormalised = 2,
+  sum = 3,
+  max = 4,
+  min = 5,
+};
 std::string_view name_of(ReduceOp op);
 
 /// Travels beside every flag. 32 bytes, so that it shares a cache line with a small payload.
@@ -48,3 +62,4 @@ std::string describe(const Descriptor& descriptor);
 Status compare(const Descriptor& mine, int my_rank, const Descriptor& theirs, int their_rank);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

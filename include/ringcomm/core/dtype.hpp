@@ -9,6 +9,7 @@
 
 #include "ringcomm/core/result.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// Element type; the numbers equal ncclDataType_t (NCCL 2.24 and later, nccl.h).
@@ -72,3 +73,4 @@ inline fp16 from_float<fp16>(float value) {
 }
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

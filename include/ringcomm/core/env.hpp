@@ -12,6 +12,7 @@
 
 #include "ringcomm/core/result.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class EnvType : std::uint8_t { text, integer, bytes, milliseconds, flag };
@@ -53,3 +54,4 @@ std::string format_env_table();
 Result<std::int64_t> parse_bytes(std::string_view text);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "ringcomm/core/descriptor.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class OpState : std::uint8_t { posted = 0, arrived = 1, computed = 2, released = 3, failed = 4 };
@@ -18,3 +19,4 @@ class EventSink {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

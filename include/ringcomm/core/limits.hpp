@@ -9,6 +9,7 @@
 
 #include "ringcomm/core/status.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// An absent value means "no limit" (never zero).
@@ -41,3 +42,4 @@ enum class MemoryUse : std::uint8_t { plain, memfd };
 Status check_fits(const Limits& limits, std::uint64_t bytes, MemoryUse use, std::string_view what);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class LogLevel : std::uint8_t { off = 0, warn = 1, info = 2, trace = 3 };
@@ -21,3 +22,4 @@ void log(LogLevel level, std::string_view message);
 void set_log_sink(std::function<void(LogLevel, std::string_view)> sink);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

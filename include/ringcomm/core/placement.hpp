@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 struct Placement {
@@ -12,3 +13,4 @@ struct Placement {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "ringcomm/core/status.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// Holds a T, or a Status that is never ok.
@@ -46,3 +47,4 @@ T check(Result<T> result) {
 }
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class StatusCode : unsigned char {
@@ -62,3 +63,4 @@ class [[nodiscard]] Status {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "ringcomm/core/dtype.hpp"
 #include "ringcomm/core/status.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class DeviceKind : std::uint8_t { host = 0, cuda = 1 };
@@ -48,3 +49,4 @@ struct TensorView {
 Status validate(const TensorView& view, std::string_view what);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 namespace detail {
 
@@ -31,3 +32,4 @@ std::string format_bytes(unsigned long long bytes);
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "ringcomm/device/segment.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 class Arena;
@@ -69,3 +70,4 @@ class Arena {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "ringcomm/device/segment.hpp"
 #include "ringcomm/device/stream.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 class Device {
@@ -24,3 +25,4 @@ class Device {
 Device& host_device();
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

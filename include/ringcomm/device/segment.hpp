@@ -11,6 +11,7 @@
 #include "ringcomm/core/result.hpp"
 #include "ringcomm/core/tensor_view.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// shareable: a nameless memfd, sealed against shrinking, growing and new writable mappings, so that another
@@ -81,3 +82,4 @@ class Window {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

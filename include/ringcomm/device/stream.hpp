@@ -13,6 +13,7 @@
 #include "ringcomm/core/placement.hpp"
 #include "ringcomm/core/result.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// A unit of host work: a callable returning Status, stored inline so that enqueueing never allocates.
@@ -129,3 +130,4 @@ struct StreamOptions {
 };
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "ringcomm/core/placement.hpp"
 #include "ringcomm/core/result.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 class WorkerTeam {
@@ -31,3 +32,4 @@ class WorkerTeam {
 Status bind_this_thread(const Placement& placement);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "ringcomm/core/descriptor.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0::plan {
 
 /// What one operation does. Between an ordered pair of ranks there are two FIFO lanes: *data* (offer or send
@@ -91,3 +92,4 @@ std::uint64_t hash(const RankPlan& slice);
 std::string to_text(const RankPlan& slice);
 
 }  // namespace ringcomm::inline v0::plan
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "ringcomm/core/result.hpp"
 #include "ringcomm/plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0::plan {
 
 /// How a transport gives access to a peer's memory: in place (offer, take, pull, release, reclaim), or by
@@ -98,3 +99,4 @@ Result<RankPlan> softmax_slice(const SoftmaxRule& rule, int rank);
 std::uint64_t slice_first(std::uint64_t rows, int ranks, int rank);
 
 }  // namespace ringcomm::inline v0::plan
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "ringcomm/core/result.hpp"
 #include "ringcomm/plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0::plan {
 
 /// What must be computed exactly once over all ranks and steps.
@@ -39,3 +40,4 @@ struct PlanFacts {
 Result<PlanFacts> verify(std::span<const RankPlan> slices, const Coverage& coverage);
 
 }  // namespace ringcomm::inline v0::plan
+#pragma GCC visibility pop

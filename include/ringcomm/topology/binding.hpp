@@ -8,6 +8,7 @@
 #include "ringcomm/core/placement.hpp"
 #include "ringcomm/core/result.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// One core as planning sees it.
@@ -31,3 +32,4 @@ std::string core_source();
 std::vector<Placement> spread_ranks(const std::vector<CoreInfo>& cores, int local_ranks);
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop

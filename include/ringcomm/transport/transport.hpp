@@ -19,6 +19,7 @@
 #include "ringcomm/device/segment.hpp"
 #include "ringcomm/device/stream.hpp"
 
+#pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 /// Who moves the data between submit() and completion.
@@ -135,3 +136,4 @@ TransportFactory shm_transport();
 std::vector<TransportFactory> default_transports();
 
 }  // namespace ringcomm::inline v0
+#pragma GCC visibility pop
