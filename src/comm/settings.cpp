@@ -18,26 +18,6 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-Result<std::vector<TransportFactory>> named_transports(std::string_view list) {
-  std::vector<TransportFactory> chosen;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view name = trimmed(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-    if (name == "inproc") {
-      chosen.push_back(inproc_transport());
-    } else if (name == "shm") {
-      chosen.push_back(shm_transport());
-    } else {
-      return Status::invalid_argument(
-          concat("RINGCOMM_TRANSPORTS names the transport \"", name, "\" (this build has inproc and shm)"));
-    }
-  }
-  if (chosen.empty())
-    return Status::invalid_argument("RINGCOMM_TRANSPORTS names no transport (this build has inproc and shm)");
-  return chosen;
-}
-
 Result<WaitStyle> wait_style_of(std::string_view text) {
   if (text == "automatic") return WaitStyle::automatic;
   if (text == "own_core") return WaitStyle::own_core;
@@ -83,6 +63,26 @@ Status resolve_memory(Settings& settings, const CommunicatorOptions& options) {
 
 }  // namespace
 
+Result<std::vector<TransportFactory>> named_transports(std::string_view list, std::string_view source) {
+  std::vector<TransportFactory> chosen;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view name = trimmed(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (name == "inproc") {
+      chosen.push_back(inproc_transport());
+    } else if (name == "shm") {
+      chosen.push_back(shm_transport());
+    } else {
+      return Status::invalid_argument(
+          concat(source, " names the transport \"", name, "\" (this build has inproc and shm)"));
+    }
+  }
+  if (chosen.empty())
+    return Status::invalid_argument(concat(source, " names no transport (this build has inproc and shm)"));
+  return chosen;
+}
+
 Result<Settings> resolve_settings(const CommunicatorOptions& options) {
   static std::once_flag warned;
   std::call_once(warned, warn_unknown_env);
@@ -92,7 +92,7 @@ Result<Settings> resolve_settings(const CommunicatorOptions& options) {
   settings.transports = options.transports;
   if (settings.transports.empty()) {
     if (const auto text = env_text("RINGCOMM_TRANSPORTS")) {
-      RINGCOMM_TRY_ASSIGN(settings.transports, named_transports(*text));
+      RINGCOMM_TRY_ASSIGN(settings.transports, named_transports(*text, "RINGCOMM_TRANSPORTS"));
     } else {
       settings.transports = default_transports();
     }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ringcomm/comm/communicator.hpp"
@@ -21,5 +22,8 @@ struct Settings {
 
 /// invalid_argument names the option or the variable, its value and what is accepted.
 Result<Settings> resolve_settings(const CommunicatorOptions& options);
+
+/// "shm,inproc"; `source` is what an error names: an option or a variable.
+Result<std::vector<TransportFactory>> named_transports(std::string_view list, std::string_view source);
 
 }  // namespace ringcomm::inline v0::comm
