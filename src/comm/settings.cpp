@@ -8,6 +8,7 @@
 #include "core/try.hpp"
 #include "ringcomm/core/env.hpp"
 #include "ringcomm/core/text.hpp"
+#include "transport/registry.hpp"
 
 namespace ringcomm::inline v0::comm {
 namespace {
@@ -69,17 +70,15 @@ Result<std::vector<TransportFactory>> named_transports(std::string_view list, st
     const std::size_t comma = std::min(list.find(','), list.size());
     const std::string_view name = trimmed(list.substr(0, comma));
     list.remove_prefix(std::min(comma + 1, list.size()));
-    if (name == "inproc") {
-      chosen.push_back(inproc_transport());
-    } else if (name == "shm") {
-      chosen.push_back(shm_transport());
-    } else {
+    TransportFactory factory = transport_named(name);
+    if (!factory) {
       return Status::invalid_argument(
-          concat(source, " names the transport \"", name, "\" (this build has inproc and shm)"));
+          concat(source, " names the transport \"", name, "\" (", kTransportNames, " are known)"));
     }
+    chosen.push_back(std::move(factory));
   }
   if (chosen.empty())
-    return Status::invalid_argument(concat(source, " names no transport (this build has inproc and shm)"));
+    return Status::invalid_argument(concat(source, " names no transport (", kTransportNames, " are known)"));
   return chosen;
 }
 

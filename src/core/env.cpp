@@ -24,8 +24,8 @@ constexpr std::array kVariables{
                 "Where the ranks of one host find each other: file:///dir, a directory that all can write."},
     EnvVariable{"RINGCOMM_TIMEOUT", EnvType::milliseconds, "10m",
                 "Deadline of each operation: 500ms, 30s, 10m, or plain milliseconds."},
-    EnvVariable{"RINGCOMM_TRANSPORTS", EnvType::text, "inproc,shm",
-                "Transports that may be used, best first: a comma list of inproc and shm."},
+    EnvVariable{"RINGCOMM_TRANSPORTS", EnvType::text, "inproc,shm,ucx",
+                "Transports that may be used, best first: inproc, shm, ucx, mpi."},
     EnvVariable{"RINGCOMM_ARENA_BYTES", EnvType::bytes, "16M",
                 "Arena of one rank (slots, flags, small exchanges), allocated once: 64K, 1M, 2G."},
     EnvVariable{

@@ -10,7 +10,7 @@ namespace ringcomm::inline v0 {
 namespace {
 
 constexpr std::size_t kColumnsMax = 100;
-constexpr std::size_t kValueColumnsMax = 30;
+constexpr std::size_t kValueColumnsMax = 27;
 
 std::string_view name_of(EnvType type) {
   switch (type) {

@@ -131,8 +131,13 @@ class Transport {
 using TransportFactory = std::function<std::unique_ptr<Transport>()>;
 TransportFactory inproc_transport();
 TransportFactory shm_transport();
+/// Between hosts, or inside one when named. Its code is a plug-in (libringcomm_ucx.so) that is loaded when it
+/// is first asked whether it can serve.
+TransportFactory ucx_transport();
+/// For sites where MPI is the only sanctioned network; a plug-in as well (libringcomm_mpi.so).
+TransportFactory mpi_transport();
 
-/// The built-in transports in order of preference.
+/// inproc, shm and, for groups that span hosts, ucx.
 std::vector<TransportFactory> default_transports();
 
 }  // namespace ringcomm::inline v0
