@@ -111,10 +111,12 @@ std::string find_missing_block(const std::vector<RankPlan>& slices, const Covera
   const std::size_t ranks = slices.size();
   for (std::size_t pair = 0; pair < coverage.consumed.size(); ++pair) {
     const RankPlan& slice = slices[pair / ranks];
-    const bool is_softmax = slice.op == OpCode::softmax_all_reduce;
+    const bool is_reduced = slice.op == OpCode::softmax_all_reduce || slice.op == OpCode::all_reduce ||
+                            slice.op == OpCode::reduce_scatter;
     const auto code =
-        static_cast<std::uint32_t>(is_softmax ? ComputeCode::copy_result : ComputeCode::consume);
-    const std::uint64_t size = slices[pair % ranks].slots[is_softmax ? 1 : 0].bytes;
+        static_cast<std::uint32_t>(is_reduced ? ComputeCode::copy_result : ComputeCode::consume);
+    const std::uint64_t size =
+        coverage.sizes.empty() ? slices[pair % ranks].slots[is_reduced ? 1 : 0].bytes : coverage.sizes[pair];
     int count = 0;
     for (const Op& op : slice.ops) {
       if (op.kind != OpKind::compute || op.code != code || op.block != static_cast<int>(pair % ranks))
@@ -152,7 +154,7 @@ Judgement judge(const std::vector<RankPlan>& slices, const Coverage& coverage) {
   for (const RankPlan& slice : slices) {
     if (const std::string bad = find_bad_operation(slice); !bad.empty()) return {"bounds", bad};
   }
-  ToyMachine machine(slices);
+  ToyMachine machine(slices, coverage.origins);
   const ToyMachine::Outcome whole = machine.run(-1);
   if (!whole.fault.empty()) return {whole.fault, whole.detail};
   if (!whole.is_finished) return {"deadlock", "not everything ends"};

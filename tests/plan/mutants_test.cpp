@@ -58,7 +58,15 @@ std::vector<Case> all_cases() {
       for (const auto algorithm : {MergeAlgorithm::one_shot, MergeAlgorithm::two_shot})
         cases.push_back(softmax_case(
             {.ranks = ranks, .access = access, .algorithm = algorithm, .rows = 7, .row_bytes = 2}));
+      for (const auto form : {ReduceForm::one_shot, ReduceForm::two_shot, ReduceForm::scatter})
+        cases.push_back(
+            reduce_case({.ranks = ranks, .access = access, .form = form, .slice_bytes = gather.block_bytes}));
+      cases.push_back(broadcast_case({.ranks = ranks, .access = access, .root = ranks / 2, .bytes = 3}));
+      std::vector<std::uint64_t> bytes;
+      for (int pair = 0; pair < ranks * ranks; ++pair) bytes.push_back(static_cast<unsigned>(pair % 4));
+      cases.push_back(all_to_all_case(ranks, access, bytes));
     }
+    cases.push_back(point_to_point_case(ranks, 3 * ranks, static_cast<std::uint32_t>(ranks)));
   }
   return cases;
 }

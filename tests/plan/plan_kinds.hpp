@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,71 @@ inline Case softmax_case(const SoftmaxRule& rule) {
              is_two_shot ? " two-shot" : " one-shot", " rows ", rule.rows),
       slices_of(rule, softmax_slice),
       {.consumed = is_two_shot ? everything(rule.ranks) : only_own(rule.ranks), .chunks = 0, .visible = {}}};
+}
+
+inline Case reduce_case(const ReduceRule& rule) {
+  const char* const forms[] = {" one-shot", " two-shot", " scatter"};
+  const bool is_whole = rule.form == ReduceForm::two_shot;
+  return {concat("reduce ranks ", rule.ranks, rule.access == Access::direct_read ? " direct" : " messages",
+                 forms[static_cast<int>(rule.form)]),
+          slices_of(rule, reduce_slice),
+          {.consumed = is_whole ? everything(rule.ranks) : only_own(rule.ranks), .chunks = 0, .visible = {}}};
+}
+
+inline Case broadcast_case(const BroadcastRule& rule) {
+  const auto n = static_cast<std::size_t>(rule.ranks);
+  Case c{concat("broadcast ranks ", rule.ranks, rule.access == Access::direct_read ? " direct" : " messages",
+                " root ", rule.root, " bytes ", rule.bytes),
+         slices_of(rule, broadcast_slice),
+         {}};
+  c.coverage.consumed.assign(n * n, 0);
+  for (std::size_t rank = 0; rank < n; ++rank)
+    c.coverage.consumed[rank * n + static_cast<std::size_t>(rule.root)] = 1;
+  return c;
+}
+
+/// bytes[s * ranks + r] go from s to r.
+inline Case all_to_all_case(int ranks, Access access, const std::vector<std::uint64_t>& bytes) {
+  const auto n = static_cast<std::size_t>(ranks);
+  Case c{concat("all-to-all ranks ", ranks, access == Access::direct_read ? " direct" : " messages"), {}, {}};
+  c.coverage.consumed = everything(ranks);
+  c.coverage.origins.assign(n * n, 0);
+  c.coverage.sizes.assign(n * n, 0);
+  for (std::size_t rank = 0; rank < n; ++rank) {
+    AllToAllRule rule{.ranks = ranks, .access = access};
+    std::uint64_t first = 0;
+    for (std::size_t peer = 0; peer < n; ++peer) {
+      rule.send_bytes.push_back(bytes[rank * n + peer]);
+      rule.receive_bytes.push_back(bytes[peer * n + rank]);
+      c.coverage.origins[peer * n + rank] = first;
+      c.coverage.sizes[peer * n + rank] = bytes[rank * n + peer];
+      first += bytes[rank * n + peer];
+    }
+    Result<RankPlan> slice = all_to_all_slice(rule, static_cast<int>(rank));
+    EXPECT_TRUE(slice.is_ok()) << slice.status().to_string();
+    if (slice.is_ok()) c.slices.push_back(std::move(slice).value());
+  }
+  return c;
+}
+
+/// `count` messages between random members, as each member would list them.
+inline Case point_to_point_case(int ranks, int count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<PointToPointRule> rules(static_cast<std::size_t>(ranks), {.ranks = ranks});
+  for (int index = 0; index < count; ++index) {
+    const auto from = random() % static_cast<unsigned>(ranks);
+    const auto to = random() % static_cast<unsigned>(ranks);
+    const std::uint64_t bytes = random() % 4 == 0 ? 0 : 1 + random() % 5;
+    rules[from].messages.push_back({.is_send = true, .peer = static_cast<int>(to), .bytes = bytes});
+    rules[to].messages.push_back({.is_send = false, .peer = static_cast<int>(from), .bytes = bytes});
+  }
+  Case c{concat("send-recv ranks ", ranks, " messages ", count, " seed ", seed), {}, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    Result<RankPlan> slice = point_to_point_slice(rules[static_cast<std::size_t>(rank)], rank);
+    EXPECT_TRUE(slice.is_ok()) << slice.status().to_string();
+    if (slice.is_ok()) c.slices.push_back(std::move(slice).value());
+  }
+  return c;
 }
 
 /// Every access, mode, overlap and direction that exists.

@@ -243,8 +243,57 @@ TEST(ExchangeRuleTest, EveryFormVerifies) {
               {.ranks = ranks, .access = access, .algorithm = algorithm, .rows = rows, .row_bytes = 12}));
         }
       }
+      for (const auto& sizes : block_sizes(ranks)) {
+        for (const auto form : {ReduceForm::one_shot, ReduceForm::two_shot, ReduceForm::scatter})
+          expect_verified(
+              reduce_case({.ranks = ranks, .access = access, .form = form, .slice_bytes = sizes}));
+      }
     }
   }
+}
+
+TEST(ExchangeRuleTest, EveryBroadcastAllToAllAndGroupOfMessagesVerifies) {
+  for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    for (const Access access : {Access::direct_read, Access::two_sided}) {
+      for (const std::uint64_t bytes : {0U, 13U}) {
+        for (int root = 0; root < ranks; ++root)
+          expect_verified(broadcast_case({.ranks = ranks, .access = access, .root = root, .bytes = bytes}));
+        std::vector<std::uint64_t> matrix;
+        for (int pair = 0; pair < ranks * ranks; ++pair)
+          matrix.push_back(bytes == 0 ? 0 : static_cast<std::uint64_t>(pair % 3 * 7));
+        expect_verified(all_to_all_case(ranks, access, matrix));
+      }
+    }
+    for (const int count : {0, 1, 2 * ranks, 40}) {
+      for (std::uint32_t seed = 0; seed < 5; ++seed) expect_verified(point_to_point_case(ranks, count, seed));
+    }
+  }
+}
+
+/// More messages one way than a lane has places: a group waits for its peer's receives, not for the lane.
+TEST(ExchangeRuleTest, ManyMessagesBothWaysVerify) {
+  std::vector<RankPlan> slices;
+  for (int rank = 0; rank < 2; ++rank) {
+    PointToPointRule rule{.ranks = 2};
+    for (int index = 0; index < 3 * kLaneDepth; ++index)
+      rule.messages.push_back({.is_send = true, .peer = 1 - rank, .bytes = 4});
+    for (int index = 0; index < 3 * kLaneDepth; ++index)
+      rule.messages.push_back({.is_send = false, .peer = 1 - rank, .bytes = 4});
+    slices.push_back(point_to_point_slice(rule, rank).value());
+  }
+  expect_verified({"many both ways", slices, {}});
+}
+
+/// An all-to-all that hands a rank another rank's part of the same size must not pass.
+TEST(ExchangeRuleTest, APartForAnotherRankIsSeen) {
+  Case c = all_to_all_case(3, Access::direct_read, std::vector<std::uint64_t>(9, 4));
+  for (Op& op : c.slices[0].ops) {
+    if (op.kind == OpKind::offer) op.offset = 8 - (op.offset - 4);  // ranks 1 and 2 exchanged
+  }
+  const Result<PlanFacts> facts = verify(c.slices, c.coverage);
+  ASSERT_FALSE(facts.is_ok());
+  EXPECT_NE(facts.status().message().find("the block from byte"), std::string::npos)
+      << facts.status().to_string();
 }
 
 TEST(ExchangeRuleTest, GatheredBlocksLieInRankOrder) {
@@ -263,6 +312,21 @@ TEST(ExchangeRuleTest, SoftmaxWritesNoResultWhileThePartialIsRead) {
   for (const auto algorithm : {MergeAlgorithm::one_shot, MergeAlgorithm::two_shot}) {
     for (const RankPlan& slice :
          softmax_case({.ranks = 4, .algorithm = algorithm, .rows = 9, .row_bytes = 4}).slices) {
+      const auto result = std::find_if(slice.ops.begin(), slice.ops.end(), [](const Op& op) {
+        return op.code == static_cast<std::uint32_t>(ComputeCode::copy_result);
+      });
+      EXPECT_EQ(std::count_if(slice.ops.begin(), result,
+                              [](const Op& op) { return op.kind == OpKind::reclaim && op.step == 0; }),
+                3);
+    }
+  }
+}
+
+/// The same of reductions, for inputs in place.
+TEST(ExchangeRuleTest, ReductionsWriteNoResultWhileTheInputIsRead) {
+  for (const auto form : {ReduceForm::one_shot, ReduceForm::two_shot}) {
+    for (const RankPlan& slice :
+         reduce_case({.ranks = 4, .form = form, .slice_bytes = {4, 4, 4, 8}}).slices) {
       const auto result = std::find_if(slice.ops.begin(), slice.ops.end(), [](const Op& op) {
         return op.code == static_cast<std::uint32_t>(ComputeCode::copy_result);
       });
@@ -297,6 +361,19 @@ TEST(ExchangeRuleTest, RefusesWrongRulesByValue) {
       "more than 2^63 - 1 bytes");
   expect_refused(softmax_slice({.ranks = 2, .rows = static_cast<std::uint64_t>(-1), .row_bytes = 1}, 0),
                  "negative");
+  expect_refused(reduce_slice({.ranks = 2, .slice_bytes = {1}}, 0), "1 entries for 2 ranks");
+  expect_refused(broadcast_slice({.ranks = 2, .root = 2}, 0), "root 2 is outside 0 to 1");
+  expect_refused(broadcast_slice({.ranks = 2, .bytes = static_cast<std::uint64_t>(-8)}, 0), "negative");
+  expect_refused(all_to_all_slice({.ranks = 2, .send_bytes = {1, 2}, .receive_bytes = {2, 2}}, 0),
+                 "sends itself 1 bytes and receives 2");
+  expect_refused(point_to_point_slice({.ranks = 2, .messages = {{true, 2, 1}}}, 0),
+                 "send with member 2 of 2");
+  expect_refused(point_to_point_slice({.ranks = 2, .messages = {{true, 1, ~std::uint64_t{0}}}}, 0),
+                 "negative");
+  expect_refused(point_to_point_slice({.ranks = 2, .messages = {{true, 0, 1}}}, 0),
+                 "1 sends to itself and 0 receives");
+  expect_refused(point_to_point_slice({.ranks = 2, .messages = {{true, 0, 1}, {false, 0, 2}}}, 0),
+                 "sends itself 1 bytes and receives 2");
 }
 
 }  // namespace

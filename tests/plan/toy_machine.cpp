@@ -16,8 +16,11 @@ constexpr int kMailboxes = kLaneDepth;
 
 }  // namespace
 
-ToyMachine::ToyMachine(const std::vector<RankPlan>& slices)
-    : slices_(slices), ranks_(static_cast<int>(slices.size())), queues_(2 * slices.size()) {
+ToyMachine::ToyMachine(const std::vector<RankPlan>& slices, const std::vector<std::uint64_t>& origins)
+    : slices_(slices),
+      origins_(origins),
+      ranks_(static_cast<int>(slices.size())),
+      queues_(2 * slices.size()) {
   for (const RankPlan& slice : slices) {
     unit_of_.emplace_back();
     for (int index = 0; index < static_cast<int>(slice.ops.size()); ++index) {
@@ -212,7 +215,9 @@ void ToyMachine::compute(int index, const Op& op) {
     bytes = read(index, view->owner, view->offer->slot, view->offer->offset, op.bytes);
   }
   expect(bytes, op.block, op);
-  expect_origin(bytes, 0, has_code(op, ComputeCode::copy_result), op);
+  const bool is_result = has_code(op, ComputeCode::copy_result);
+  const bool is_cut = !origins_.empty() && !is_result;
+  expect_origin(bytes, is_cut ? origins_[at(units_[at(index)].rank * ranks_ + op.block)] : 0, is_result, op);
   if (op.target_slot != kNone) write(index, op.target_slot, op.offset, bytes);
 }
 

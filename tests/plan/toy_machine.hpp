@@ -39,7 +39,8 @@ struct Touch {
 
 class ToyMachine {
  public:
-  explicit ToyMachine(const std::vector<RankPlan>& slices);
+  /// `origins` as in Coverage: where in a block each rank's consumer begins.
+  explicit ToyMachine(const std::vector<RankPlan>& slices, const std::vector<std::uint64_t>& origins);
   const std::vector<Unit>& units() const { return units_; }
 
   struct Outcome {
@@ -99,6 +100,7 @@ class ToyMachine {
   void fault(const char* kind, const Op& op, std::string detail);
 
   const std::vector<RankPlan>& slices_;
+  const std::vector<std::uint64_t>& origins_;
   int ranks_;
   std::vector<Unit> units_;
   std::vector<std::vector<int>> queues_;   ///< [rank * 2 + queue] units in order

@@ -98,5 +98,57 @@ Result<RankPlan> softmax_slice(const SoftmaxRule& rule, int rank);
 /// First row of rank r's slice: floor(r * rows / ranks), without overflow.
 std::uint64_t slice_first(std::uint64_t rows, int ranks, int rank);
 
+enum class ReduceForm : std::uint8_t {
+  one_shot,  ///< all_reduce: every rank reads all inputs and reduces everything itself
+  two_shot,  ///< all_reduce: rank r reduces its slice; then everybody reads the reduced slices
+  scatter,   ///< reduce_scatter: rank r reduces its slice and keeps it
+};
+/// Elementwise reduction over ranks, with the slots, computes and order of softmax_all_reduce (merge and
+/// copy_result, here of elements). two_sided with two_shot adds, behind the inboxes, a result slot that holds
+/// everything: reduced slices of peers arrive there in their places.
+struct ReduceRule {
+  int ranks = 1;
+  Access access = Access::direct_read;
+  ReduceForm form = ReduceForm::two_shot;
+  std::vector<std::uint64_t> slice_bytes{};  ///< [ranks] what rank r reduces; one after the other, the input
+};
+Result<RankPlan> reduce_slice(const ReduceRule& rule, int rank);
+
+/// Everybody gets the root's block. Slot 0: own block (empty but on the root), slot 1 the result. The root
+/// consumes its own block too (a copy, unless it is already in its place). All on the compute queue.
+struct BroadcastRule {
+  int ranks = 1;
+  Access access = Access::direct_read;
+  int root = 0;
+  std::uint64_t bytes = 0;
+};
+Result<RankPlan> broadcast_slice(const BroadcastRule& rule, int rank);
+
+/// One rank's part of an all-to-all: nobody needs the sizes between two others. Slot 0: own block, the parts
+/// in order of receiver; slot 1 the result, the parts in order of sender. As in AllGatherRule, but the own
+/// part's consume has no target: it reads [offset, offset + bytes) of slot 0, and the consumer knows the
+/// place.
+struct AllToAllRule {
+  int ranks = 1;
+  Access access = Access::direct_read;
+  std::vector<std::uint64_t> send_bytes{};     ///< [ranks] from this rank
+  std::vector<std::uint64_t> receive_bytes{};  ///< [ranks] to this rank
+};
+Result<RankPlan> all_to_all_slice(const AllToAllRule& rule, int rank);
+
+/// One rank's sends and receives of one call, all in one group. Always by messages, which every transport
+/// has: so any number of them, in any order, needs no place in a lane. Slot i belongs to message i (own block
+/// of a send, result of a receive). The k-th send to the own rank is copied to the k-th receive from it.
+struct PointToPointRule {
+  struct Message {
+    bool is_send = true;
+    int peer = 0;
+    std::uint64_t bytes = 0;
+  };
+  int ranks = 1;
+  std::vector<Message> messages{};
+};
+Result<RankPlan> point_to_point_slice(const PointToPointRule& rule, int rank);
+
 }  // namespace ringcomm::inline v0::plan
 #pragma GCC visibility pop

@@ -18,6 +18,10 @@ struct Coverage {
   /// Blocks: consumed[r * ranks + s] = 1 if rank r must consume the block of s exactly once, 0 if never.
   /// Empty: not checked. Looks at computes with ComputeCode::consume.
   std::vector<std::uint8_t> consumed{};
+  /// Blocks of which each rank consumes a part: bytes [origins[r * ranks + s], + sizes[r * ranks + s]) of the
+  /// block of s. Empty: whole blocks.
+  std::vector<std::uint64_t> origins{};
+  std::vector<std::uint64_t> sizes{};
   /// Attention: visible[q * chunks + k] = 1 if chunk pair (q, k) holds a visible (query, key) pair.
   int chunks = 0;
   std::vector<std::uint8_t> visible{};

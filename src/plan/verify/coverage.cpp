@@ -16,16 +16,36 @@ struct Delivery {
 };
 
 Delivery delivery_of(OpCode op) {
-  return op == OpCode::softmax_all_reduce ? Delivery{ComputeCode::copy_result, 1}
-                                          : Delivery{ComputeCode::consume, 0};
+  switch (op) {
+    case OpCode::softmax_all_reduce:
+    case OpCode::all_reduce:
+    case OpCode::reduce_scatter:
+      return {ComputeCode::copy_result, 1};
+    default:
+      return {ComputeCode::consume, 0};
+  }
 }
 
-Status check_whole(std::span<const RankPlan> slices, OpRef ref, std::size_t slot) {
+/// The whole block, or the part of it that is this rank's.
+Status check_size(std::span<const RankPlan> slices, OpRef ref, std::size_t slot, const Coverage& coverage) {
   const Op& op = op_at(slices, ref);
-  const auto& slots = slices[static_cast<std::size_t>(op.block)].slots;
-  if (slot >= slots.size() || slots[slot].bytes == op.bytes) return {};
-  return Status::invalid_argument(concat(describe(slices, ref), " hands over ", op.bytes,
-                                         " bytes of a block that has ", slots[slot].bytes));
+  const auto block = static_cast<std::size_t>(op.block);
+  const auto& slots = slices[block].slots;
+  std::uint64_t wanted = slot < slots.size() ? slots[slot].bytes : op.bytes;
+  if (!coverage.sizes.empty())
+    wanted = coverage.sizes[static_cast<std::size_t>(ref.rank) * slices.size() + block];
+  if (wanted == op.bytes) return {};
+  return Status::invalid_argument(
+      concat(describe(slices, ref), " hands over ", op.bytes, " bytes of a block that has ", wanted));
+}
+
+Status check_parts(const Coverage& coverage, std::size_t ranks) {
+  for (const auto* list : {&coverage.origins, &coverage.sizes}) {
+    if (list->empty() || list->size() == ranks * ranks) continue;
+    return Status::invalid_argument(concat("coverage cuts ", list->size(), " blocks for ", ranks,
+                                           " ranks (none, or ", ranks * ranks, ")"));
+  }
+  return {};
 }
 
 Status check_blocks(std::span<const RankPlan> slices, const Coverage& coverage) {
@@ -35,13 +55,15 @@ Status check_blocks(std::span<const RankPlan> slices, const Coverage& coverage) 
     return Status::invalid_argument(concat("coverage names ", coverage.consumed.size(), " pairs for ", ranks,
                                            " ranks (none, or ", ranks * ranks, ")"));
   }
+  RINGCOMM_TRY(check_parts(coverage, ranks));
   std::vector<int> counts(ranks * ranks, 0);
   for (const RankPlan& slice : slices) {
     const Delivery delivery = delivery_of(slice.op);
     for (std::size_t index = 0; index < slice.ops.size(); ++index) {
       const Op& op = slice.ops[index];
       if (op.kind != OpKind::compute || op.code != static_cast<std::uint32_t>(delivery.code)) continue;
-      RINGCOMM_TRY(check_whole(slices, {slice.rank, static_cast<std::int32_t>(index)}, delivery.slot));
+      RINGCOMM_TRY(
+          check_size(slices, {slice.rank, static_cast<std::int32_t>(index)}, delivery.slot, coverage));
       ++counts[static_cast<std::size_t>(slice.rank) * ranks + static_cast<std::size_t>(op.block)];
     }
   }

@@ -15,8 +15,9 @@ bool has_code(const Op& op, ComputeCode code) { return op.code == static_cast<st
 
 class ReadCollector {
  public:
-  ReadCollector(std::span<const RankPlan> slices, const Lanes& lanes, const WaitGraph& graph)
-      : slices_(slices), lanes_(lanes), graph_(graph) {}
+  ReadCollector(std::span<const RankPlan> slices, const Lanes& lanes, const WaitGraph& graph,
+                const Coverage& coverage)
+      : slices_(slices), lanes_(lanes), graph_(graph), coverage_(coverage) {}
 
   Result<std::vector<Read>> run() && {
     for (const Lane& lane : lanes_.all()) {
@@ -54,10 +55,17 @@ class ReadCollector {
     return merges(ref) ? add_partials(read) : Status();
   }
 
-  static void set_claim(const Op& op, Read& read) {
-    if (has_code(op, ComputeCode::consume) || has_code(op, ComputeCode::copy_result)) read.origin = 0;
+  void set_claim(const Op& op, Read& read) const {
+    if (has_code(op, ComputeCode::consume)) read.origin = consumed_from(read.op.rank, op.block);
+    if (has_code(op, ComputeCode::copy_result)) read.origin = 0;
     if (has_code(op, ComputeCode::merge)) read.origin = op.offset;
     read.kind = has_code(op, ComputeCode::copy_result) ? Content::Kind::merged_rows : Content::Kind::block;
+  }
+
+  std::uint64_t consumed_from(std::int32_t rank, std::int32_t block) const {
+    const std::size_t pair =
+        static_cast<std::size_t>(rank) * slices_.size() + static_cast<std::size_t>(block);
+    return pair < coverage_.origins.size() ? coverage_.origins[pair] : 0;
   }
 
   bool merges(OpRef ref) const {
@@ -123,14 +131,15 @@ class ReadCollector {
   std::span<const RankPlan> slices_;
   const Lanes& lanes_;
   const WaitGraph& graph_;
+  const Coverage& coverage_;
   std::vector<Read> reads_;
 };
 
 }  // namespace
 
 Result<std::vector<Read>> collect_reads(std::span<const RankPlan> slices, const Lanes& lanes,
-                                        const WaitGraph& graph) {
-  return ReadCollector(slices, lanes, graph).run();
+                                        const WaitGraph& graph, const Coverage& coverage) {
+  return ReadCollector(slices, lanes, graph, coverage).run();
 }
 
 }  // namespace ringcomm::inline v0::plan

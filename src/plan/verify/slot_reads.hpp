@@ -9,6 +9,7 @@
 #include "plan/verify/slot_access.hpp"
 #include "plan/wait_graph.hpp"
 #include "ringcomm/core/result.hpp"
+#include "ringcomm/plan/verify.hpp"
 
 namespace ringcomm::inline v0::plan {
 
@@ -31,8 +32,8 @@ struct Read {
 };
 
 /// invalid_argument where a compute uses a view that is not held from before it starts until after it ends,
-/// or that has other bytes or another block.
+/// or that has other bytes or another block. `coverage` says where in a block consumers begin.
 Result<std::vector<Read>> collect_reads(std::span<const RankPlan> slices, const Lanes& lanes,
-                                        const WaitGraph& graph);
+                                        const WaitGraph& graph, const Coverage& coverage);
 
 }  // namespace ringcomm::inline v0::plan

@@ -23,8 +23,9 @@ Status deadlock(std::span<const RankPlan> slices, const std::vector<OpRef>& cycl
   return Status::invalid_argument(text + describe(slices, cycle.front()));
 }
 
-Status check_slots(std::span<const RankPlan> slices, const Lanes& lanes, const WaitGraph& graph) {
-  RINGCOMM_TRY_ASSIGN(const std::vector<Read> reads, collect_reads(slices, lanes, graph));
+Status check_slots(std::span<const RankPlan> slices, const Lanes& lanes, const WaitGraph& graph,
+                   const Coverage& coverage) {
+  RINGCOMM_TRY_ASSIGN(const std::vector<Read> reads, collect_reads(slices, lanes, graph, coverage));
   RINGCOMM_TRY_ASSIGN(const SlotHistory history, order_accesses(slices, graph, reads));
   return check_contents(slices, lanes, graph, reads, history);
 }
@@ -57,7 +58,7 @@ Result<PlanFacts> run_checks(std::span<const RankPlan> slices, const Coverage& c
   WaitGraph graph(slices, lanes);
   if (const std::vector<OpRef> cycle = graph.find_cycle(); !cycle.empty()) return deadlock(slices, cycle);
   graph.compute_clocks();
-  RINGCOMM_TRY(check_slots(slices, lanes, graph));
+  RINGCOMM_TRY(check_slots(slices, lanes, graph, coverage));
   RINGCOMM_TRY(check_coverage(slices, coverage));
   return facts_of(slices);
 }
