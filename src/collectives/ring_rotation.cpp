@@ -29,13 +29,15 @@ Result<plan::RotationRule> rotation_rule(const Channel& channel, const RotationB
   }
   const bool is_direct =
       options.mode == RotationChoice::direct || (options.mode == RotationChoice::automatic && reads_directly);
+  const std::size_t chunk_bytes =
+      options.chunk_bytes == 0 ? channel.options().chunk_bytes : options.chunk_bytes;
   return plan::RotationRule{.ranks = channel.size(),
                             .access = reads_directly ? plan::Access::direct_read : plan::Access::two_sided,
                             .mode = is_direct ? plan::RotationMode::direct : plan::RotationMode::relay,
                             .overlap = options.overlap,
                             .direction = options.direction,
                             .block_bytes = blocks.all_bytes(),
-                            .chunk_bytes = is_direct ? 0 : options.chunk_bytes,
+                            .chunk_bytes = is_direct ? 0 : chunk_bytes,
                             .needed = options.needed};
 }
 

@@ -30,6 +30,7 @@ int Channel::member(int index) const { return parts_->members[static_cast<std::s
 bool Channel::is_key(const std::vector<int>& members, std::uint32_t ordinal) const {
   return parts_->ordinal == ordinal && parts_->members == members;
 }
+const ChannelOptions& Channel::options() const { return parts_->options; }
 
 Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
                                       std::chrono::milliseconds deadline, Announce announce) {
@@ -54,6 +55,7 @@ Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op
   scope.channel_ = this;  // from here on leaving the scope leaves the turn
   parts_->is_busy = true;
   if (Status health = state.transport->health(); !health.is_ok()) return health;
+  if (deadline.count() == 0) deadline = parts_->options.deadline;
   scope.deadline_ = Deadline::after(deadline.count() == 0 ? state.deadline : deadline);
   scope.descriptor_.op = op;
   scope.descriptor_.dtype = dtype;
@@ -96,7 +98,7 @@ void Channel::count_packed(std::size_t bytes) {
 
 Result<StreamView> Channel::comm_stream() {
   if (parts_->state->is_forked_copy()) return parts_->state->fork_error();
-  return parts_->state->own_stream();
+  return parts_->state->own_stream(parts_->options.priority);
 }
 
 std::shared_ptr<void>& Channel::extension() { return parts_->extension; }

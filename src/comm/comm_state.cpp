@@ -14,6 +14,7 @@ namespace ringcomm::inline v0::comm {
 // let go: the order below is the order of use.
 CommState::~CommState() {
   stream.reset();
+  control.reset();
   channels.clear();
   if (pool) pool->close();
   transport.reset();
@@ -28,26 +29,28 @@ Status CommState::fork_error() const {
 
 Status CommState::health() const { return is_forked_copy() ? fork_error() : transport->health(); }
 
-Result<StreamView> CommState::own_stream() {
+Result<StreamView> CommState::own_stream(int priority) {
   const std::lock_guard lock(stream_mutex);
   if (!stream) {
-    StreamOptions options;
-    options.placement = placement;
-    RINGCOMM_TRY_ASSIGN(auto made, host_device().create_stream(options));
+    StreamOptions stream_options;
+    stream_options.placement = placement;
+    stream_options.priority = priority;
+    RINGCOMM_TRY_ASSIGN(auto made, host_device().create_stream(stream_options));
     stream = std::make_unique<Stream>(std::move(made));
   }
   return stream->view();
 }
 
-Status CommState::open(std::vector<int> members, std::uint32_t ordinal, Deadline wait_until) {
+Result<std::unique_ptr<Channel>> CommState::open(std::vector<int> members, std::uint32_t ordinal,
+                                                 const ChannelOptions& channel_options, Deadline wait_until) {
   auto parts = std::make_unique<Channel::Parts>();
   parts->state = this;
   parts->position = static_cast<int>(std::ranges::find(members, rank) - members.begin());
   RINGCOMM_TRY_ASSIGN(parts->lanes, transport->open_channel(ChannelKey{members, ordinal}, wait_until));
   parts->members = std::move(members);
   parts->ordinal = ordinal;
-  channels.push_back(std::make_unique<Channel>(std::move(parts)));
-  return {};
+  parts->options = channel_options;
+  return std::make_unique<Channel>(std::move(parts));
 }
 
 }  // namespace ringcomm::inline v0::comm

@@ -26,10 +26,14 @@ struct CommState {
   int size = 1;
   std::uint32_t fork_generation = 0;
   std::chrono::milliseconds deadline{0};
+  GroupKind kind = GroupKind::threads;
+  CommunicatorOptions options;  ///< as the caller gave them
   Placement placement;
   std::unique_ptr<Transport> transport;
   std::shared_ptr<MemoryPool> pool;
   std::vector<std::unique_ptr<Channel>> channels;  ///< the first one has all ranks
+  std::unique_ptr<Channel> control;                ///< of all ranks, for split(); opened by the first of them
+  std::uint32_t splits = 0;
   Turn turn;
   std::atomic<std::uint64_t> bytes_packed{0};
   std::mutex stream_mutex;
@@ -39,18 +43,28 @@ struct CommState {
   /// not_available in a forked child, else the transport's health.
   Status health() const;
   Status fork_error() const;
-  Result<StreamView> own_stream();
-  Status open(std::vector<int> members, std::uint32_t ordinal, Deadline wait_until);
+  Result<StreamView> own_stream(int priority);
+  /// Collective over `members`, this rank among them.
+  Result<std::unique_ptr<Channel>> open(std::vector<int> members, std::uint32_t ordinal,
+                                        const ChannelOptions& channel_options, Deadline wait_until);
 };
+
+/// Of channels that the library opens for itself.
+inline constexpr std::uint32_t kOwnOrdinals = std::uint32_t{1} << 31;
 
 }  // namespace ringcomm::inline v0::comm
 
 namespace ringcomm::inline v0 {
 
+struct Communicator::Impl {
+  comm::CommState state;
+};
+
 struct Channel::Parts {
   comm::CommState* state = nullptr;
   std::vector<int> members;
   std::uint32_t ordinal = 0;
+  ChannelOptions options;
   int position = 0;
   std::uint32_t sequence = 0;
   bool is_busy = false;  ///< between begin() and the end of its scope

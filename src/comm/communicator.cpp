@@ -18,10 +18,6 @@
 
 namespace ringcomm::inline v0 {
 
-struct Communicator::Impl {
-  comm::CommState state;
-};
-
 namespace comm {
 namespace {
 
@@ -30,13 +26,19 @@ constexpr std::chrono::minutes kDeadlineDefault{10};
 
 // What a rank can prepare without the others; its failure is told to them by select_transport().
 Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorOptions& options,
-               Settings& settings) {
+               const Placement* placement, Settings& settings) {
   state.rank = bootstrap.rank();
   state.size = bootstrap.size();
+  state.kind = bootstrap.kind();
+  state.options = options;
   state.fork_generation = fork_generation();
   state.deadline = kDeadlineDefault;
   RINGCOMM_TRY_ASSIGN(settings, resolve_settings(options));
   state.deadline = settings.deadline;
+  if (placement != nullptr) {
+    state.placement = *placement;
+    return {};
+  }
   const auto placements = spread_ranks(discover_cores(), state.size);
   if (static_cast<std::size_t>(state.rank) < placements.size())
     state.placement = placements[static_cast<std::size_t>(state.rank)];
@@ -66,7 +68,9 @@ Status connect(CommState& state, Bootstrap& bootstrap, const Settings& settings,
   if (opened.is_ok()) {
     std::vector<int> everybody(static_cast<std::size_t>(state.size));
     std::iota(everybody.begin(), everybody.end(), 0);
-    opened = state.open(std::move(everybody), 0, deadline);
+    auto all = state.open(std::move(everybody), 0, {}, deadline);
+    opened = all.status();
+    if (all.is_ok()) state.channels.push_back(std::move(all).value());
   }
   // Whoever connected and then fails releases the others, which are already waiting for it.
   if (!opened.is_ok()) state.transport->abort(pooled.is_ok() ? opened : could_not_set_up(state.rank, pooled));
@@ -90,6 +94,16 @@ Status check_members(const std::vector<int>& members, int rank, int size) {
   return {};
 }
 
+Status check_channel(std::uint32_t ordinal, const ChannelOptions& options) {
+  if (ordinal >= kOwnOrdinals) {
+    return Status::invalid_argument(concat("open_channel: ordinal ", ordinal,
+                                           " is the library's own (take one below ", kOwnOrdinals, ")"));
+  }
+  if (options.deadline.count() >= 0) return {};
+  return Status::invalid_argument(
+      concat("open_channel: deadline is ", options.deadline.count(), " ms (it may not be negative)"));
+}
+
 }  // namespace
 }  // namespace comm
 
@@ -110,12 +124,17 @@ Communicator::~Communicator() {
 
 Result<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
                                           const CommunicatorOptions& options) {
+  return create_at(std::move(bootstrap), options, nullptr);
+}
+
+Result<Communicator> Communicator::create_at(std::unique_ptr<Bootstrap> bootstrap,
+                                             const CommunicatorOptions& options, const Placement* placement) {
   if (!bootstrap) return Status::invalid_argument("Communicator::create got no bootstrap (null pointer)");
   return comm::guard("Communicator::create", [&]() -> Result<Communicator> {
     auto impl = std::make_unique<Impl>();
     comm::CommState& state = impl->state;
     comm::Settings settings;
-    const Status prepared = comm::prepare(state, *bootstrap, options, settings);
+    const Status prepared = comm::prepare(state, *bootstrap, options, placement, settings);
     const Deadline deadline = Deadline::after(state.deadline);
     RINGCOMM_TRY_ASSIGN(state.transport,
                         comm::select_transport(*bootstrap, settings.transports, prepared, deadline));
@@ -206,17 +225,21 @@ CommunicatorCounters Communicator::counters() const {
 }
 
 Result<Channel*> Communicator::open_channel(std::vector<int> members, std::uint32_t ordinal,
-                                            const ChannelOptions& /*options*/) {
+                                            const ChannelOptions& options) {
   comm::CommState& state = impl_->state;
   RINGCOMM_TRY(state.health());
   RINGCOMM_TRY(comm::check_members(members, state.rank, state.size));
+  RINGCOMM_TRY(comm::check_channel(ordinal, options));
   return comm::guard("open_channel", [&]() -> Result<Channel*> {
     for (const auto& open : state.channels) {
       if (!open->is_key(members, ordinal)) continue;
       return Status::invalid_argument(
           concat("open_channel: ordinal ", ordinal, " is open already for these members (take another one)"));
     }
-    RINGCOMM_TRY(state.open(std::move(members), ordinal, Deadline::after(state.deadline)));
+    const Deadline deadline =
+        Deadline::after(options.deadline.count() == 0 ? state.deadline : options.deadline);
+    RINGCOMM_TRY_ASSIGN(auto opened, state.open(std::move(members), ordinal, options, deadline));
+    state.channels.push_back(std::move(opened));
     return state.channels.back().get();
   });
 }

@@ -31,6 +31,8 @@ std::string_view name_of(OpCode op) {
       return "send_recv";
     case OpCode::softmax_reduce_scatter:
       return "softmax_reduce_scatter";
+    case OpCode::split:
+      return "split";
   }
   return "unknown operation";
 }

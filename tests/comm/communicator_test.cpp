@@ -192,6 +192,46 @@ TEST(CommunicatorTest, WrongMemberListsAreRefusedAtTheCall) {
   });
 }
 
+TEST(CommunicatorTest, AChannelHasItsOwnDeadline) {
+  auto made = Communicator::create_local(2, small_options());  // the communicator's is 30 s
+  ASSERT_TRUE(made.is_ok());
+  ChannelOptions options;
+  options.deadline = std::chrono::milliseconds(200);
+  options.chunk_bytes = 4096;
+  options.priority = 2;
+  std::vector<Channel*> channels(2);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        auto opened = made.value()[rank].open_channel({0, 1}, 5, options);
+        ASSERT_TRUE(opened.is_ok()) << opened.status().to_string();
+        channels[rank] = opened.value();
+        EXPECT_EQ(channels[rank]->options().deadline, options.deadline);
+        EXPECT_EQ(channels[rank]->options().chunk_bytes, 4096U);
+        EXPECT_EQ(channels[rank]->options().priority, 2);
+        EXPECT_EQ(made.value()[rank].channel().options().deadline.count(), 0);
+      });
+    }
+  }
+  const auto started = std::chrono::steady_clock::now();
+  const Status waited = barrier(*channels[0]).status();  // rank 1 does not come
+  EXPECT_EQ(waited.code(), StatusCode::timeout) << waited.to_string();
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(15));
+}
+
+TEST(CommunicatorTest, WrongChannelOptionsAreRefused) {
+  auto made = Communicator::create_local(1, small_options());
+  ASSERT_TRUE(made.is_ok());
+  ChannelOptions options;
+  options.deadline = std::chrono::milliseconds(-4);
+  Status got = made.value()[0].open_channel({0}, 1, options).status();
+  EXPECT_EQ(got.code(), StatusCode::invalid_argument);
+  EXPECT_NE(got.message().find("-4 ms"), std::string::npos) << got.to_string();
+  got = made.value()[0].open_channel({0}, 0x80000000U).status();
+  EXPECT_EQ(got.code(), StatusCode::invalid_argument) << got.to_string();
+}
+
 TEST(CommunicatorTest, TwoCommunicatorsOfOneProcessDoNotMeet) {
   auto first = Communicator::create_local(2, small_options());
   auto second = Communicator::create_local(2, small_options());

@@ -24,7 +24,7 @@ struct RotationOptions {
   RotationChoice mode = RotationChoice::automatic;
   plan::Overlap overlap = plan::Overlap::on;
   int direction = +1;
-  std::size_t chunk_bytes = 0;  ///< relay only: cut a step's message; 0 = whole
+  std::size_t chunk_bytes = 0;  ///< relay only: cut a step's message; 0 = the channel's, else whole
   /// [N] rows of each member's block; empty: this rank's rows everywhere. Zero is legal.
   std::vector<std::int64_t> rows{};
   /// [N * N] needed[reader * N + owner]; empty: all.

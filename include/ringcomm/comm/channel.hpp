@@ -56,11 +56,13 @@ class Channel {
   /// The communicator's rank of member `index`.
   int member(int index) const;
   bool is_key(const std::vector<int>& members, std::uint32_t ordinal) const;
+  /// What open_channel() was given.
+  const ChannelOptions& options() const;
 
   /// Starts the next operation: checks fork, thread rule and health, counts the sequence, announces it to the
-  /// peers. `deadline` zero means the communicator's. Errors: not_available in a forked child,
-  /// invalid_argument when another thread is inside (debug builds) or this channel's last operation has not
-  /// ended (a rotation between two steps), the communicator's failure.
+  /// peers. `deadline` zero means the channel's, or else the communicator's. Errors: not_available in a
+  /// forked child, invalid_argument when another thread is inside (debug builds) or this channel's last
+  /// operation has not ended (a rotation between two steps), the communicator's failure.
   Result<OperationScope> begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
                                std::chrono::milliseconds deadline = {}, Announce announce = Announce::now);
   /// Makes `reason` this communicator's failure (unless it has one) and tells all ranks. Returns the failure
@@ -77,7 +79,7 @@ class Channel {
   bool is_offerable(const void* address, std::size_t bytes) const;
   /// Adds to CommunicatorCounters::bytes_packed; the first call also logs "copied: not in a window".
   void count_packed(std::size_t bytes);
-  /// The communicator's own stream, started on first use.
+  /// The communicator's own stream, started on first use with the priority of the channel that asks first.
   Result<StreamView> comm_stream();
   /// Kept for the layer above (lowered programs, unfinished work); dropped before the lanes are closed.
   std::shared_ptr<void>& extension();

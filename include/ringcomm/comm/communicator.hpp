@@ -26,8 +26,9 @@ class Channel;
 /// Per channel, so that each parallel group of a job has its own.
 struct ChannelOptions {
   std::chrono::milliseconds deadline{0};  ///< of its operations; zero: the communicator's
-  std::size_t chunk_bytes = 0;            ///< of relayed blocks; 0: whole
-  int priority = 0;  ///< of the streams made for it; higher first, where the device has any
+  std::size_t chunk_bytes = 0;            ///< of relayed blocks, where the rotation names none; 0: whole
+  /// Of the stream that is made for it; higher first, on devices that have priorities (the host has none).
+  int priority = 0;
 };
 
 struct CommunicatorOptions {
@@ -90,18 +91,24 @@ class Communicator {
   Channel& channel();
   /// Collective over `members` (ranks of this communicator, this one among them, same list everywhere). Has
   /// its own sequence, lines and slots; channels with other members or ordinal share no counter. Lives as
-  /// long as this object.
+  /// long as this object. Ordinals from 2^31 on are the library's.
   Result<Channel*> open_channel(std::vector<int> members, std::uint32_t ordinal = 1,
                                 const ChannelOptions& options = {});
   /// Collective over all ranks: those that give the same `color` (0 or more) form a communicator with its own
   /// transports and arena, ranked by (key, rank) as MPI_Comm_split does. Empty for kNoColor. A group that
   /// needs no transport of its own is cheaper as a channel.
+  /// Options that are not set are this communicator's; so is the placement. A failure of the new communicator
+  /// is not one of this. Errors: invalid_argument on every rank when one gave a color below kNoColor, naming
+  /// it.
   static constexpr int kNoColor = -1;
   Result<std::optional<Communicator>> split(int color, int key, const CommunicatorOptions& options = {});
 
  private:
   struct Impl;
   explicit Communicator(std::unique_ptr<Impl> impl);
+  /// create() for ranks that have a place already; null: by rank.
+  static Result<Communicator> create_at(std::unique_ptr<Bootstrap> bootstrap,
+                                        const CommunicatorOptions& options, const Placement* placement);
   std::unique_ptr<Impl> impl_;
 };
 

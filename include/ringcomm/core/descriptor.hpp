@@ -26,6 +26,7 @@ enum class OpCode : std::uint16_t {
   broadcast = 9,
   send_recv = 10,
   softmax_reduce_scatter = 11,
+  split = 12,
 };
 std::string_view name_of(OpCode op);
 

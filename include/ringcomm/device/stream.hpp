@@ -127,6 +127,7 @@ class Event {
 struct StreamOptions {
   Placement placement{};               ///< where the host worker runs
   std::size_t queue_tasks_max = 1024;  ///< allocated once
+  int priority = 0;                    ///< higher first, on devices that have priorities; the host has none
 };
 
 }  // namespace ringcomm::inline v0
