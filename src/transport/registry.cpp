@@ -5,15 +5,15 @@
 #include <array>
 
 #include "transport/inproc/transport.hpp"
-#include "transport/plugin.hpp"
 #include "transport/shm/transport.hpp"
 
 namespace ringcomm::inline v0 {
 namespace {
 
-// Else libucs takes over SIGSEGV and others when it is loaded, and complains about every UCX_ variable of the
-// user's that no part of it has read yet.
+// Else libucs takes over SIGSEGV, SIGHUP and others when it is loaded, and complains about every UCX_
+// variable of the user's that no part of it has read yet.
 constexpr std::array kUcxVariables{transport::LoadVariable{"UCX_HANDLE_ERRORS", "none"},
+                                   transport::LoadVariable{"UCX_DEBUG_SIGNO", "0"},
                                    transport::LoadVariable{"UCX_WARN_UNUSED_ENV_VARS", "n"}};
 constexpr transport::Plugin kUcx{"ucx", "RINGCOMM_WITH_UCX", "libucx0", kUcxVariables};
 constexpr transport::Plugin kMpi{"mpi", "RINGCOMM_WITH_MPI", "libopenmpi3", {}};
@@ -23,6 +23,8 @@ TransportFactory plugin_factory(const transport::Plugin& plugin, transport::Plug
 }
 
 }  // namespace
+
+const transport::Plugin& transport::ucx_plugin() { return kUcx; }
 
 TransportFactory inproc_transport() {
   return [] { return std::make_unique<transport::inproc::Transport>(); };

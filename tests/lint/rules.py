@@ -56,6 +56,11 @@ MIRROR_EXCEPTIONS = {
     "src/transport/common/transport_channel.cpp": "inproc_conformance_test",
     "src/transport/inproc/memory.cpp": "inproc_transport_test",
     "src/transport/shm/memory.cpp": "shm_transport_test",
+    "src/transport/ucx/check.cpp": "port_faults_test",
+    "src/transport/ucx/connect.cpp": "port_test",
+    "src/transport/ucx/peer_watch.cpp": "port_faults_test",
+    "src/transport/ucx/transfers.cpp": "port_test",
+    "src/transport/ucx/worker.cpp": "port_test, port_faults_test",
     # tests/attention/block_kernel_*_test.cpp run every implementation of one interface
     "src/attention/host/avx512_dot.cpp": "block_kernel_oracle_test",
     "src/attention/host/avx512_fma.cpp": "block_kernel_oracle_test",

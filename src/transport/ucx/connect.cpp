@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a port's ranks find each other, and how it leaves them.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+#include "core/try.hpp"
+#include "ringcomm/core/log.hpp"
+#include "ringcomm/core/text.hpp"
+#include "transport/ucx/am_ids.hpp"
+#include "transport/ucx/check.hpp"
+#include "transport/ucx/devices.hpp"
+#include "transport/ucx/port.hpp"
+
+namespace ringcomm::inline v0::transport::ucx {
+namespace {
+
+constexpr std::chrono::milliseconds kFlushMax{500};
+constexpr std::chrono::milliseconds kCloseMax{1000};
+constexpr std::chrono::microseconds kConnectNap{20'000};
+
+/// A code, then the address or why there is none.
+std::vector<std::byte> encode(const Status& status, std::span<const std::byte> address) {
+  std::vector<std::byte> bytes{static_cast<std::byte>(status.code())};
+  const auto text = std::as_bytes(std::span(status.message()));
+  const auto body = status.is_ok() ? address : text;
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  return bytes;
+}
+
+/// Everybody's addresses if all are ready; else the failure of the lowest rank that has one, on all ranks.
+Result<std::vector<std::vector<std::byte>>> agree(Bootstrap& bootstrap, const Status& mine,
+                                                  std::span<const std::byte> address, Deadline deadline) {
+  auto all = bootstrap.all_gather(encode(mine, address), deadline);
+  if (!all.is_ok()) return mine.is_ok() ? all.status() : mine;
+  int rank = 0;
+  for (std::vector<std::byte>& said : all.value()) {
+    if (said.empty() || static_cast<int>(said[0]) > static_cast<int>(StatusCode::internal))
+      return Status::corrupt_data(concat("rank ", rank, " said ", said.size(), " bytes about ucx"));
+    const auto code = static_cast<StatusCode>(said[0]);
+    said.erase(said.begin());
+    if (code != StatusCode::ok) {
+      return Status(code, concat("rank ", rank, ": ",
+                                 std::string_view(reinterpret_cast<const char*>(said.data()), said.size())));
+    }
+    ++rank;
+  }
+  return all;
+}
+
+/// "posix/memory cma/memory", from what UCX prints for people: 1.13 has no query for it.
+std::string lanes_of(ucp_ep_h endpoint) {
+  char* text = nullptr;
+  std::size_t bytes = 0;
+  std::FILE* const stream = ::open_memstream(&text, &bytes);
+  if (stream == nullptr) return {};
+  ucp_ep_print_info(endpoint, stream);
+  std::fclose(stream);
+  std::string_view rest(text, bytes);
+  std::string lanes;
+  while (true) {
+    const std::size_t lane = rest.find("lane[");
+    if (lane == std::string_view::npos) break;
+    rest.remove_prefix(lane);
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    const std::size_t slash = line.find('/');
+    rest.remove_prefix(1);
+    if (slash == std::string_view::npos) continue;
+    const std::size_t from = line.find_last_of(": ", slash) + 1;
+    const std::size_t to = line.find_first_of(". ", slash);
+    const std::string_view name = line.substr(from, to == std::string_view::npos ? to : to - from);
+    if (lanes.find(name) == std::string::npos) lanes += concat(lanes.empty() ? "" : " ", name);
+  }
+  std::free(text);
+  return lanes;
+}
+
+}  // namespace
+
+Status UcxPort::can_serve(const Bootstrap& bootstrap) const {
+  static_cast<void>(bootstrap);
+  return {};
+}
+
+Status UcxPort::set_handlers() {
+  ucp_am_handler_param_t param{};
+  param.field_mask =
+      UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  param.arg = this;
+  param.id = kControlAm;
+  param.cb = [](void* arg, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
+                const ucp_am_recv_param_t*) {
+    return static_cast<UcxPort*>(arg)->on_control(header, header_bytes, data, bytes);
+  };
+  ucs_status_t status = ucp_worker_set_am_recv_handler(worker_->handle(), &param);
+  if (status != UCS_OK) return to_status(status, "no handler for control messages");
+  param.field_mask |= UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+  param.flags = UCP_AM_FLAG_PERSISTENT_DATA;
+  param.id = kDataAm;
+  param.cb = [](void* arg, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
+                const ucp_am_recv_param_t* received) {
+    return static_cast<UcxPort*>(arg)->on_data(header, header_bytes, data, bytes, *received);
+  };
+  status = ucp_worker_set_am_recv_handler(worker_->handle(), &param);
+  return status == UCS_OK ? Status() : to_status(status, "no handler for data messages");
+}
+
+Status UcxPort::start(const Bootstrap& bootstrap) {
+  rank_ = bootstrap.rank();
+  for (int rank = 0; rank < bootstrap.size(); ++rank) {
+    Peer& peer = peers_.emplace_back();
+    peer.port = this;
+    peer.rank = rank;
+  }
+  wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0) {
+    return Status::not_available(concat("ucx: eventfd failed: ", std::generic_category().message(errno)));
+  }
+  RINGCOMM_TRY(watch_.open());
+  RINGCOMM_TRY_ASSIGN(worker_, Worker::create(bootstrap.size(), devices_for(bootstrap)));
+  transfers_ = std::make_unique<Transfers>(*worker_);
+  return set_handlers();
+}
+
+Status UcxPort::make_endpoints(const std::vector<std::vector<std::byte>>& addresses) {
+  for (Peer& peer : peers_) {
+    if (peer.rank == rank_) continue;
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                        UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.address =
+        reinterpret_cast<const ucp_address_t*>(addresses[static_cast<std::size_t>(peer.rank)].data());
+    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    params.err_handler.arg = &peer;
+    params.err_handler.cb = [](void* arg, ucp_ep_h, ucs_status_t status) {
+      auto& lost = *static_cast<Peer*>(arg);
+      lost.port->lose(lost, to_status(status, concat("the connection with rank ", lost.rank, " broke")));
+    };
+    const ucs_status_t status = ucp_ep_create(worker_->handle(), &params, &peer.endpoint);
+    if (status != UCS_OK) {
+      peer.endpoint = nullptr;
+      return to_status(status, concat("rank ", rank_, " has no way to rank ", peer.rank));
+    }
+  }
+  return {};
+}
+
+Status UcxPort::watch_processes(const Bootstrap& bootstrap) {
+  if (bootstrap.kind() != GroupKind::processes) return {};
+  for (int rank = 0; rank < bootstrap.size(); ++rank) {
+    if (rank == rank_) continue;
+    RINGCOMM_TRY_ASSIGN(const int pid, bootstrap.peer_pid(rank));
+    RINGCOMM_TRY(watch_.watch(rank, pid));
+  }
+  return {};
+}
+
+std::string UcxPort::ranks_without_greeting() const {
+  std::string ranks;
+  for (const Peer& peer : peers_) {
+    if (peer.rank != rank_ && peer.heard == 0) ranks += concat(ranks.empty() ? "" : ", ", peer.rank);
+  }
+  return ranks;
+}
+
+Status UcxPort::greet_all(Deadline deadline) {
+  for (Peer& peer : peers_) {
+    if (peer.rank != rank_) RINGCOMM_TRY(send_am(peer, {}));
+  }
+  while (!ranks_without_greeting().empty()) {
+    const bool has_moved = advance();
+    find_ended_processes();
+    for (const Peer& peer : peers_) {
+      if (peer.is_lost && peer.heard == 0) return peer.reason;
+    }
+    if (deadline.is_expired()) {
+      return Status::unreachable(concat("ucx: rank ", rank_, " heard nothing from rank ",
+                                        ranks_without_greeting(),
+                                        " (UCX_NET_DEVICES and UCX_TLS choose another path)"));
+    }
+    const auto left = std::chrono::microseconds(deadline.remaining_ns() / 1000);
+    if (!has_moved) sleep(std::min(left, kConnectNap));
+  }
+  return {};
+}
+
+void UcxPort::log_lanes() const {
+  if (log_level() < LogLevel::info) return;
+  for (const Peer& peer : peers_) {
+    if (peer.endpoint != nullptr) {
+      log(LogLevel::info,
+          concat("ucx: rank ", rank_, " reaches rank ", peer.rank, " over ", lanes_of(peer.endpoint)));
+    }
+  }
+}
+
+Status UcxPort::connect(Bootstrap& bootstrap, MessageSink& sink, Deadline deadline) {
+  sink_ = &sink;
+  Status ready = start(bootstrap);
+  std::vector<std::byte> address;
+  if (ready.is_ok()) {
+    auto mine = worker_->address();
+    ready = mine.status();
+    if (mine.is_ok()) address = std::move(mine).value();
+  }
+  RINGCOMM_TRY_ASSIGN(const auto addresses, agree(bootstrap, ready, address, deadline));
+  ready = make_endpoints(addresses);
+  if (ready.is_ok()) ready = watch_processes(bootstrap);
+  // Also the point up to which every peer was alive, so that each process id belonged to it when watched.
+  RINGCOMM_TRY(agree(bootstrap, ready, {}, deadline).status());
+  RINGCOMM_TRY(greet_all(deadline));
+  log_lanes();
+  return {};
+}
+
+void UcxPort::wait_for(std::vector<ucs_status_ptr_t>& requests, std::chrono::milliseconds at_most) {
+  const Deadline deadline = Deadline::after(at_most);
+  while (!requests.empty()) {
+    std::erase_if(requests, [](ucs_status_ptr_t request) {
+      if (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+      if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+      return true;
+    });
+    if (requests.empty() || deadline.is_expired()) break;
+    if (ucp_worker_progress(worker_->handle()) == 0 && worker_->arm()) {
+      pollfd wait{.fd = worker_->event_fd(), .events = POLLIN, .revents = 0};
+      ::poll(&wait, 1, 1);
+    }
+  }
+}
+
+void UcxPort::close_endpoints() {
+  ucp_request_param_t param{};
+  std::vector<ucs_status_ptr_t> requests;
+  for (const Peer& peer : peers_) {  // so that a last word arrives
+    if (peer.endpoint != nullptr && !peer.is_lost)
+      requests.push_back(ucp_ep_flush_nbx(peer.endpoint, &param));
+  }
+  wait_for(requests, kFlushMax);
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  std::vector<ucs_status_ptr_t> closing;
+  for (Peer& peer : peers_) {
+    if (peer.endpoint != nullptr) closing.push_back(ucp_ep_close_nbx(peer.endpoint, &param));
+    peer.endpoint = nullptr;
+  }
+  wait_for(closing, kCloseMax);
+  // Closing cancels what is in flight, in later rounds of progress.
+  const Deadline deadline = Deadline::after(kCloseMax);
+  while (transfers_->has_moving() && !deadline.is_expired()) ucp_worker_progress(worker_->handle());
+  for (auto* const late : {&requests, &closing}) {  // UCX frees them when it is done with them
+    for (const ucs_status_ptr_t request : *late) ucp_request_free(request);
+  }
+}
+
+UcxPort::~UcxPort() {
+  if (worker_) close_endpoints();
+  transfers_.reset();
+  worker_.reset();
+  if (wake_fd_ >= 0) ::close(wake_fd_);
+}
+
+}  // namespace ringcomm::inline v0::transport::ucx

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data in flight: sends, posted receives, and what arrived before it was asked for, matched by (rank, tag).
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "ringcomm/transport/message_port.hpp"
+#include "transport/ucx/worker.hpp"
+
+namespace ringcomm::inline v0::transport::ucx {
+
+/// Goes ahead of the bytes of a data message.
+struct DataHeader {
+  std::uint64_t tag = 0;
+  std::uint32_t source = 0;
+  std::uint32_t reserved = 0;
+};
+
+class Transfers {
+ public:
+  explicit Transfers(Worker& worker) : worker_(worker) {}
+  ~Transfers() { drop_arrivals(); }
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+
+  Result<TransferId> send(ucp_ep_h endpoint, unsigned am_id, int self, int peer, std::uint64_t tag,
+                          const std::byte* data, std::size_t bytes);
+  /// From this rank to itself.
+  TransferId send_to_self(int self, std::uint64_t tag, const std::byte* data, std::size_t bytes);
+  TransferId receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes);
+  Result<bool> is_done(TransferId id);
+  /// Unfinished transfers with `peer` fail with `reason`.
+  void fail(int peer, const Status& reason);
+
+  /// From UCX's callback for data messages.
+  ucs_status_t arrive(const DataHeader& header, void* data, std::size_t bytes,
+                      const ucp_am_recv_param_t& param);
+  /// Begins to receive what has been both posted and announced; true when there was any.
+  bool start_matches();
+  /// Whether UCX still holds memory of some transfer.
+  bool has_moving() const;
+  /// Gives UCX back what arrived and was never asked for.
+  void drop_arrivals();
+
+ private:
+  enum class State : std::uint8_t { unused, posted, moving, done, failed };
+  struct Transfer {
+    State state = State::unused;
+    std::uint32_t generation = 0;
+    std::uint32_t index = 0;
+    int peer = 0;
+    DataHeader header;
+    std::byte* data = nullptr;  ///< of a receive
+    std::size_t bytes = 0;
+    bool is_own = false;  ///< from this rank to itself: UCX knows nothing of it
+    Status failure;
+  };
+  struct Arrival {
+    int source = 0;
+    std::uint64_t tag = 0;
+    std::size_t bytes = 0;
+    void* descriptor = nullptr;        ///< UCX's
+    const std::byte* local = nullptr;  ///< the data itself, for rank to itself
+    bool is_rendezvous = false;
+    std::uint32_t sender = 0;  ///< index of the own send, for rank to itself
+  };
+  Transfer& take_slot();
+  static TransferId id_of(const Transfer& transfer);
+  static void finish(Transfer& transfer, ucs_status_t status, std::size_t bytes);
+  void match(Transfer& transfer, const Arrival& arrival);
+  ucp_request_param_t parameters(Transfer& transfer, const std::byte* data, std::size_t bytes) const;
+
+  Worker& worker_;
+  std::deque<Transfer> slots_;  ///< callbacks hold addresses
+  std::vector<std::uint32_t> unused_;
+  std::vector<std::uint32_t> posted_;
+  std::vector<Arrival> arrivals_;
+  bool has_new_ = false;  ///< since start_matches() last looked
+};
+
+}  // namespace ringcomm::inline v0::transport::ucx
