@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,14 +16,23 @@ namespace ringcomm::perf {
 
 enum class Buffers : std::uint8_t { out_of_place, in_place };
 
+/// What one row is to measure.
+struct RowSpec {
+  std::size_t bytes = 0;
+  DType dtype = DType::float32;
+  ReduceOp redop = ReduceOp::sum;
+  int root = 0;
+};
+
 /// What a row's fixed columns say.
 struct RowHead {
-  std::size_t size = 0;    ///< bytes, as communication spec 2.3 defines for the operation
+  std::size_t size = 0;    ///< bytes, as docs/perf.md defines for the operation
   std::int64_t count = 0;  ///< elements
-  std::string type, redop = "none", root = "-1";
+  std::string type{}, redop = "none", root = "-1";
   double bus_factor = 1;
   bool has_bandwidth = true;
   bool has_in_place = false;
+  double work = 0;  ///< of all ranks together, for --sweep: bytes that they end up with, or 1 for a fixed job
 };
 
 /// One operation on one rank. All ranks call the same functions in the same order.
@@ -32,8 +42,8 @@ class Case {
   /// Sizes to run: the command line's, unless the operation has its own axis.
   virtual std::vector<std::size_t> sizes(const Options& options) const;
   /// Allocates for this size (rounded down to what the operation can do).
-  virtual Result<RowHead> prepare(std::size_t bytes) = 0;
-  /// Runs once; the seconds that count.
+  virtual Result<RowHead> prepare(const RowSpec& spec) = 0;
+  /// Runs once; the seconds that count, per operation.
   virtual Result<double> run(Buffers buffers) = 0;
   /// Runs once and compares with what must come out; elements of this rank that differ.
   virtual Result<std::int64_t> check(Buffers buffers) = 0;
@@ -41,12 +51,23 @@ class Case {
   virtual std::vector<std::pair<std::string, double>> extras() { return {}; }
   /// After the warm-up.
   virtual void start_counting() {}
+
+  /// Called right before the clock of each run starts: launches what shall run beside it.
+  void set_companion(std::function<Status()> launch) { companion_ = std::move(launch); }
+
+ protected:
+  Status launch_companion() { return companion_ ? companion_() : Status(); }
+
+ private:
+  std::function<Status()> companion_;
 };
 
 std::unique_ptr<Case> make_ring_rotate(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_softmax_all_reduce(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_all_gather(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_ring_attention(Communicator& comm, const Options& options);
+/// By options.op, which must be one of operations().
+std::unique_ptr<Case> make_case(Communicator& comm, const Options& options);
 
 /// A number in [-1, 1) that everybody can compute again: multiples of 1/128, exact in bf16 and fp16.
 float pattern(std::uint64_t seed, std::uint64_t index);

@@ -1,101 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 // ringcomm-perf: nccl-tests' habits for ringcomm's operations.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 
+#include "launch.hpp"
 #include "measure.hpp"
+#include "operations.hpp"
 #include "options.hpp"
 #include "plan_overhead.hpp"
 #include "report_json.hpp"
-#include "ringcomm/collectives/basic.hpp"
-#include "ringcomm/core/cpu_dispatch.hpp"
 #include "ringcomm/core/env.hpp"
 #include "ringcomm/core/text.hpp"
+#include "run_info.hpp"
+#include "serve.hpp"
+#include "sweep.hpp"
+#include "try.hpp"
 
 namespace ringcomm::perf {
 namespace {
 
-constexpr std::size_t kTextBytes = 64;  ///< per string that ranks exchange
+/// What the process knows before its ranks start.
+struct Start {
+  std::vector<std::string> arguments;
+  std::string time;
+  Launch launch;
+};
 
-std::unique_ptr<Case> make_case(Communicator& comm, const Options& options) {
-  if (options.op == "ring_rotate") return make_ring_rotate(comm, options);
-  if (options.op == "softmax_all_reduce") return make_softmax_all_reduce(comm, options);
-  if (options.op == "all_gather") return make_all_gather(comm, options);
-  return make_ring_attention(comm, options);
-}
+/// Rank 0's side of the report.
+class Report {
+ public:
+  Report(const Options& options, const Start& start, RunInfo run)
+      : options_(options), start_(start), run_(std::move(run)) {}
 
-/// Every rank's strings on every rank; longer ones are cut.
-Result<std::vector<std::string>> gather_texts(Communicator& comm, const std::vector<std::string>& mine) {
-  std::vector<char> sent(mine.size() * kTextBytes, '\0');
-  for (std::size_t i = 0; i < mine.size(); ++i)
-    std::strncpy(&sent[i * kTextBytes], mine[i].c_str(), kTextBytes - 1);
-  std::vector<char> all(sent.size() * static_cast<std::size_t>(comm.size()));
-  auto done =
-      all_gather(comm.channel(),
-                 TensorView::contiguous(sent.data(), DType::uint8, {static_cast<std::int64_t>(sent.size())}),
-                 TensorView::contiguous(all.data(), DType::uint8, {static_cast<std::int64_t>(all.size())}));
-  if (!done.is_ok()) return done.status();
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < all.size(); i += kTextBytes) texts.emplace_back(&all[i]);
-  return texts;
-}
-
-Result<std::vector<RankInfo>> gather_ranks(Communicator& comm) {
-  char host[kTextBytes] = {};
-  gethostname(host, sizeof(host) - 1);
-  std::string cpus;
-  for (const int cpu : comm.placement().cpus) {
-    if (!cpus.empty()) cpus += ',';
-    cpus += std::to_string(cpu);
+  Status open() {
+    fmt::print("{}", format_header(options_, run_));
+    std::fflush(stdout);
+    if (options_.json.empty()) return {};
+    PERF_TRY_ASSIGN(file_, claim_file(options_.json));
+    return {};
   }
-  std::vector<std::string> mine{std::to_string(getpid()), host, cpus};
-  for (int peer = 0; peer < comm.size(); ++peer) mine.emplace_back(comm.path_name(peer));
-  auto texts = gather_texts(comm, mine);
-  if (!texts.is_ok()) return texts.status();
-  std::vector<RankInfo> ranks;
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(comm.size()); ++rank) {
-    const auto first = texts->begin() + static_cast<std::ptrdiff_t>(rank * mine.size());
-    ranks.push_back({.rank = static_cast<int>(rank),
-                     .pid = std::atoi(first->c_str()),
-                     .host = first[1],
-                     .cpus = first[2],
-                     .paths = {first + 3, first + static_cast<std::ptrdiff_t>(mine.size())}});
+  void add(const Row& row) {
+    if (rows_.empty()) fmt::print("{}", format_titles(options_, row.extras));
+    fmt::print("{}", format_row(options_, row));
+    std::fflush(stdout);
+    rows_.push_back(row);
   }
-  return ranks;
-}
+  Status close(std::int64_t wrong, const std::string& memory) {
+    const Verdict verdict = judge(wrong, rows_);
+    fmt::print("{}{}", memory, format_footer(options_, verdict));
+    std::fflush(stdout);
+    PERF_TRY(write(verdict, {}));
+    if (wrong != 0) return Status::corrupt_data(concat(wrong, " elements are wrong"));
+    if (!verdict.bandwidth_is_ok())
+      return Status::corrupt_data(concat("mean bus bandwidth of ", verdict.average_bus,
+                                         " GB/s is under 0.9 x NCCL_TESTS_MIN_BW=", *verdict.least_bus));
+    return {};
+  }
+  /// The rows so far, with the reason why there are no more.
+  void fail(const Status& status) { (void)write(judge(0, rows_), status.to_string()).is_ok(); }
+
+ private:
+  Status write(const Verdict& verdict, const std::string& error) {
+    if (file_.empty()) return {};
+    return write_file(file_,
+                      format_json(options_, run_,
+                                  {.arguments = start_.arguments, .start_time = start_.time, .error = error},
+                                  verdict, rows_));
+  }
+
+  const Options& options_;
+  const Start& start_;
+  RunInfo run_;
+  std::vector<Row> rows_;
+  std::string file_;
+};
 
 /// wrong data has no StatusCode of its own: corrupt_data is what this program returns for it.
-Status run_rank(Communicator& comm, const Options& options, const std::vector<std::string>& arguments) {
-  auto ranks = gather_ranks(comm);
-  if (!ranks.is_ok()) return ranks.status();
-  if (comm.rank() == 0) {
-    auto level = chosen_cpu_level();
-    if (!level.is_ok()) return level.status();
-    fmt::print("{}", format_header(options, ranks.value(), std::string(name_of(level.value()))));
-  }
+Status run_rank(Communicator& comm, const Options& options, const Start& start) {
+  if (options.root >= comm.size())
+    return Status::invalid_argument(concat("-r ", options.root, " of ", comm.size(), " ranks"));
   const std::unique_ptr<Case> subject = make_case(comm, options);
-  std::vector<Row> rows;
-  auto wrong = measure(comm, options, *subject, [&](const Row& row) {
-    if (rows.empty()) fmt::print("{}", format_titles(options, row.extras));
-    fmt::print("{}", format_row(options, row));
-    std::fflush(stdout);
-    rows.push_back(row);
-  });
+  if (options.serve) return serve(comm, options, *subject);
+  PERF_TRY_ASSIGN(RunInfo run, gather_run_info(comm, start.launch.kind));
+  Report report(options, start, std::move(run));
+  if (comm.rank() == 0) PERF_TRY(report.open());
+  auto wrong = measure(comm, options, *subject, [&](const Row& row) { report.add(row); });
+  if (!wrong.is_ok() && comm.rank() == 0) report.fail(wrong.status());
   if (!wrong.is_ok()) return wrong.status();
-  if (comm.rank() == 0) {
-    fmt::print("{}", format_footer(options, wrong.value(), rows));
-    std::fflush(stdout);
-    if (!options.json.empty()) {
-      Status written =
-          write_file(options.json, format_json(options, arguments, ranks.value(), wrong.value(), rows));
-      if (!written.is_ok()) return written;
-    }
+  std::string memory;
+  if (options.memory_report) {
+    PERF_TRY_ASSIGN(memory, describe_memory(comm));
   }
-  if (wrong.value() == 0) return {};
-  return Status::corrupt_data(concat(wrong.value(), " elements are wrong"));
+  if (comm.rank() == 0) return report.close(wrong.value(), memory);
+  return wrong.value() == 0 ? Status() : Status::corrupt_data(concat(wrong.value(), " elements are wrong"));
 }
 
 int exit_code_of(const Status& status) {
@@ -134,23 +133,30 @@ int report_plan_overhead(int ranks) {
   return kOk;
 }
 
-int run(const Options& options, const std::vector<std::string>& arguments) {
-  if (options.plan_overhead) return report_plan_overhead(std::max(4, std::min(options.ranks(), 16)));
+Status run(const Options& options, Start start) {
+  PERF_TRY_ASSIGN(start.launch, choose_launch(options));
   CommunicatorOptions comm_options;
   comm_options.deadline = std::chrono::milliseconds(options.timeout_ms);
-  const auto body = [&](Communicator& comm) { return run_rank(comm, options, arguments); };
-  const Status status = options.processes > 0 ? run_processes(options.processes, body, comm_options)
-                                              : run_threads(options.threads, body, comm_options);
-  if (!status.is_ok()) std::fprintf(stderr, "ringcomm-perf: %s\n", status.to_string().c_str());
-  return exit_code_of(status);
+  if (options.sweep) return run_sweep(options, start.launch, comm_options);
+  return run_ranks(start.launch, comm_options,
+                   [&](Communicator& comm) { return run_rank(comm, options, start); });
 }
 
 }  // namespace
 }  // namespace ringcomm::perf
 
 int main(int argc, char** argv) {
-  const auto parsed = ringcomm::perf::parse(argc, argv);
+  namespace perf = ringcomm::perf;
+  const auto parsed = perf::parse(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
+  const perf::Options& options = parsed.options;
+  if (!options.transports.empty()) setenv("RINGCOMM_TRANSPORTS", options.transports.c_str(), 1);
   ringcomm::warn_unknown_env();
-  return ringcomm::perf::run(parsed.options, {argv, argv + argc});
+  if (options.plan_overhead)
+    return perf::report_plan_overhead(
+        std::max(4, std::min(std::max(options.threads, options.processes), 16)));
+  const ringcomm::Status status =
+      perf::run(options, {.arguments = {argv, argv + argc}, .time = perf::time_now(), .launch = {}});
+  if (!status.is_ok()) std::fprintf(stderr, "ringcomm-perf: %s\n", status.to_string().c_str());
+  return perf::exit_code_of(status);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ringcomm/attention/ring_attention.hpp"
 #include "ringcomm/collectives/ring_rotation.hpp"
@@ -23,16 +24,41 @@ enum ExitCode : int {
   kWrongData = 7
 };
 
+/// -z, as nccl-tests. Our calls block by themselves, so that 0 and 2 are the same.
+enum class Blocking : std::uint8_t { none, barrier_inside, no_barrier, barrier_outside };
+/// -a: which rank's time is reported.
+enum class Average : std::uint8_t { rank0, mean, min, max };
+/// -R: what the buffers are. 1 (registered) and 2 (symmetric) are both windows here.
+enum class Memory : std::uint8_t { private_memory, window };
+
 struct Options {
   std::string op;
   std::size_t bytes_min = 32U << 20, bytes_max = 32U << 20, bytes_step = 1U << 20;
   double factor = 0;  ///< > 1: multiply instead of adding bytes_step
   int iterations = 20, warmup = 1, checks = 1;
-  int threads = 0, processes = 0;  ///< exactly one is used; neither: one thread per usable CPU, at least 2
-  DType dtype = DType::float32;
+  int aggregated = 1, cycles = 1;
+  int threads = 0, processes = 0;  ///< both 0: the launcher's ranks, or one thread per usable CPU, at least 2
+  std::vector<DType> dtypes{DType::float32};
+  std::vector<ReduceOp> redops{ReduceOp::sum};
+  int root = 0;
+  bool all_roots = false;
+  Blocking blocking = Blocking::none;
+  Average average = Average::mean;
+  Memory memory = Memory::window;
+  bool cpu_time = false, timestamps = false, memory_report = false;
+  int unalign = 0;  ///< elements
   std::string json;
   bool per_iteration = false;
+  int per_iteration_skip = 0;
   std::int64_t timeout_ms = 0;
+  std::string transports;  ///< as RINGCOMM_TRANSPORTS; empty: the variable or its default
+
+  bool is_cold = false;
+  std::size_t cold_bytes = 0;  ///< over all ranks; 0: twice the last cache
+  bool sweep = false;
+  std::string background;  ///< operation that runs at the same time; empty: none
+  std::size_t background_bytes = 1U << 20;
+  bool serve = false;  ///< samples on demand (perf/compare)
 
   bool full = false, no_read = false, plan_overhead = false;
   double compute_us = 0;
@@ -47,9 +73,10 @@ struct Options {
   Mask mask = Mask::causal;
   Layout layout = Layout::zigzag;
   AttentionStrategy strategy = AttentionStrategy::automatic;
-
-  int ranks() const { return processes > 0 ? processes : threads; }
 };
+
+/// "all_gather_perf": what nccl-tests would call the program.
+inline std::string program_name(const Options& options) { return options.op + "_perf"; }
 
 /// The options, or the exit code to leave with (help and errors have been printed).
 struct Parsed {

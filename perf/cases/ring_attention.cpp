@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "../case.hpp"
+#include "../operations.hpp"
+#include "../try.hpp"
 #include "ringcomm/attention/ring_attention.hpp"
 #include "ringcomm/core/deadline.hpp"
 
@@ -19,12 +21,13 @@ class RingAttentionCase final : public Case {
 
   std::vector<std::size_t> sizes(const Options& /*options*/) const override { return {0}; }
 
-  Result<RowHead> prepare(std::size_t /*bytes*/) override {
+  Result<RowHead> prepare(const RowSpec& row) override {
+    dtype_ = row.dtype;
     const AttentionSpec spec{.tokens = options_.tokens,
                              .q_heads = options_.q_heads,
                              .kv_heads = options_.kv_heads,
                              .head_dim = static_cast<int>(options_.head_dim),
-                             .dtype = options_.dtype,
+                             .dtype = dtype_,
                              .mask = options_.mask,
                              .layout = options_.layout,
                              .strategy = options_.strategy,
@@ -38,17 +41,19 @@ class RingAttentionCase final : public Case {
     fill(ring_->k(), ring_->kv_positions(), kK);
     fill(ring_->v(), ring_->kv_positions(), kV);
     const std::size_t token_bytes =
-        2 * static_cast<std::size_t>(options_.kv_heads * options_.head_dim) * bytes_of(options_.dtype);
+        2 * static_cast<std::size_t>(options_.kv_heads * options_.head_dim) * bytes_of(dtype_);
     RowHead head{.size = token_bytes * static_cast<std::size_t>(options_.tokens),
                  .count = options_.tokens,
-                 .type = std::string(name_of(options_.dtype))};
+                 .type = std::string(nccl_name_of(dtype_))};
     head.bus_factor = static_cast<double>(comm_.size() - 1) / comm_.size();
+    head.work = 1;  // all ranks share one sequence
     return head;
   }
 
   Result<double> run(Buffers /*buffers*/) override {
     auto rehearsal = timed([&] { return ring_->rehearse(); });
     if (!rehearsal.is_ok()) return rehearsal.status();
+    PERF_TRY(launch_companion());
     auto seconds = timed([&] { return ring_->forward(); });
     if (!seconds.is_ok()) return seconds.status();
     seconds_ += seconds.value();
@@ -152,9 +157,7 @@ class RingAttentionCase final : public Case {
         expected[d] += weight * static_cast<double>(value(kV, j, kv_head, static_cast<std::int64_t>(d)));
     }
     const TensorView out = ring_->out();
-    const double bound = options_.dtype == DType::float32   ? 1e-5
-                         : options_.dtype == DType::float16 ? 2e-3
-                                                            : 8e-3;
+    const double bound = dtype_ == DType::float32 ? 1e-5 : dtype_ == DType::float16 ? 2e-3 : 8e-3;
     std::int64_t wrong = 0;
     for (std::size_t d = 0; d < dim; ++d) {
       const double value_seen =
@@ -167,6 +170,7 @@ class RingAttentionCase final : public Case {
   Communicator& comm_;
   const Options& options_;
   std::optional<RingAttention> ring_;
+  DType dtype_ = DType::bfloat16;
   int runs_ = 0;
   double seconds_ = 0, rehearsal_seconds_ = 0;
 };

@@ -4,7 +4,10 @@
 #include <cstring>
 #include <optional>
 
+#include "../buffer.hpp"
 #include "../case.hpp"
+#include "../operations.hpp"
+#include "../try.hpp"
 #include "ringcomm/core/deadline.hpp"
 
 namespace ringcomm::perf {
@@ -33,13 +36,15 @@ class RingRotate final : public Case {
  public:
   RingRotate(Communicator& comm, const Options& options) : comm_(comm), options_(options) {}
 
-  Result<RowHead> prepare(std::size_t bytes) override {
+  Result<RowHead> prepare(const RowSpec& spec) override {
     rotation_.reset();
+    window_ = Buffer();
     // K and V are [rows, 1, 32] bytes each: any size is a whole number of 64-byte rows of K and V together.
-    const std::int64_t rows = static_cast<std::int64_t>(bytes) / (2 * kRowBytes);
-    auto window = comm_.allocate(static_cast<std::size_t>(rows * 2 * kRowBytes));
-    if (!window.is_ok()) return window.status();
-    window_ = std::move(window).value();
+    const std::int64_t rows = static_cast<std::int64_t>(spec.bytes) / (2 * kRowBytes);
+    Options one_copy = options_;
+    one_copy.is_cold = false;  // the caches are flushed instead: a rotation is made for one address
+    PERF_TRY_ASSIGN(window_,
+                    Buffer::allocate(comm_, one_copy, static_cast<std::size_t>(rows * 2 * kRowBytes)));
     const TensorView k = TensorView::contiguous(window_.data(), DType::uint8, {rows, 1, kRowBytes});
     const TensorView v =
         TensorView::contiguous(window_.data() + rows * kRowBytes, DType::uint8, {rows, 1, kRowBytes});
@@ -51,27 +56,30 @@ class RingRotate final : public Case {
     rotation_ = std::move(created).value();
     const auto block = static_cast<std::size_t>(rows * 2 * kRowBytes);
     RowHead head{.size = options_.full ? block * static_cast<std::size_t>(comm_.size()) : block,
-                 .count = static_cast<std::int64_t>(block / bytes_of(options_.dtype)),
-                 .type = std::string(name_of(options_.dtype))};
+                 .count = static_cast<std::int64_t>(block / bytes_of(spec.dtype)),
+                 .type = std::string(nccl_name_of(spec.dtype))};
     const double ranks = comm_.size();
     head.bus_factor = options_.full ? (ranks - 1) / ranks : 1;
+    head.work = static_cast<double>(block) * ranks * (options_.full ? ranks : 1);
     head.has_bandwidth = !options_.no_read || rotation_->mode() == plan::RotationMode::relay;
     return head;
   }
 
   Result<double> run(Buffers /*buffers*/) override {
-    rewrite();
-    if (auto entered = barrier(comm_.channel()); !entered.is_ok()) return entered.status();
+    if (options_.compute_us > 0) {
+      PERF_TRY(make_ready());
+      PERF_TRY_ASSIGN(const double bare, rotate(0));
+      bare_seconds_ += bare;
+    }
+    PERF_TRY(make_ready());
     local_seconds_ += run_local();
-    const std::int64_t begun_ns = now_ns();
-    std::int64_t last_use_ns = begun_ns;
-    Status status = rotation_->run([&](const RotationStep& step) {
-      use(step);
-      last_use_ns = now_ns();
-    });
-    if (!status.is_ok()) return status;
+    if (options_.is_cold) {
+      flush_caches(options_, comm_.size());
+      PERF_TRY(barrier(comm_.channel()).status());
+    }
+    PERF_TRY(launch_companion());
+    PERF_TRY_ASSIGN(const double seconds, rotate(options_.compute_us));
     ++runs_;
-    const double seconds = static_cast<double>(last_use_ns - begun_ns) * 1e-9;
     seconds_ += seconds;
     return seconds;
   }
@@ -93,10 +101,15 @@ class RingRotate final : public Case {
     const double total_us = seconds_ / runs * 1e6;
     const double local_us = local_seconds_ / runs * 1e6;
     std::vector<std::pair<std::string, double>> columns{{"exposed(us)", total_us - local_us}};
+    if (options_.compute_us > 0) {
+      const double bare_us = bare_seconds_ / runs * 1e6;
+      const double compute_us = options_.compute_us * steps();
+      columns.emplace_back("overlap(%)", bare_us > 0 ? 100 * (1 - (total_us - compute_us) / bare_us) : 0);
+    }
     return columns;
   }
 
-  void start_counting() override { runs_ = 0, seconds_ = 0, local_seconds_ = 0; }
+  void start_counting() override { runs_ = 0, seconds_ = 0, local_seconds_ = 0, bare_seconds_ = 0; }
 
  private:
   static constexpr std::int64_t kRowBytes = 32;
@@ -129,22 +142,44 @@ class RingRotate final : public Case {
     return wrong;
   }
 
-  void use(const RotationStep& step) {
+  /// Untimed: the block rewritten, the caches flushed with --cold, all ranks here.
+  Status make_ready() {
+    rewrite();
+    if (options_.is_cold) flush_caches(options_, comm_.size());
+    return barrier(comm_.channel()).status();
+  }
+
+  /// Seconds until the last block has been used. With -m only the first turn reads blocks that are not yet in
+  /// the reader's cache.
+  Result<double> rotate(double compute_us) {
+    const std::int64_t begun_ns = now_ns();
+    std::int64_t last_use_ns = begun_ns;
+    for (int i = 0; i < options_.aggregated; ++i) {
+      PERF_TRY(rotation_->run([&](const RotationStep& step) {
+        use(step, compute_us);
+        last_use_ns = now_ns();
+      }));
+    }
+    return static_cast<double>(last_use_ns - begun_ns) * 1e-9 / options_.aggregated;
+  }
+
+  int steps() const { return comm_.size() == 1 || !options_.full ? 1 : comm_.size() - 1; }
+
+  void use(const RotationStep& step, double compute_us) {
     // The own block (step 0) costs no communication: only foreign blocks are read and computed on.
     if (step.source() == comm_.rank() && comm_.size() > 1) return;
     for (const RotationPart& part : step.parts()) {
       if (!options_.no_read) sink_ = sink_ + read_all(part.k) + read_all(part.v);
     }
-    work_for(options_.compute_us);
+    work_for(compute_us);
   }
 
   /// The same reads and work on the own block: what is left of a rotation's time is exposed communication.
   double run_local() {
-    const int steps = comm_.size() == 1 ? 1 : (options_.full ? comm_.size() - 1 : 1);
     const TensorView own =
         TensorView::contiguous(window_.data(), DType::uint8, {static_cast<std::int64_t>(window_.bytes())});
     const std::int64_t begun_ns = now_ns();
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < steps(); ++step) {
       if (!options_.no_read) sink_ = sink_ + read_all(own);
       work_for(options_.compute_us);
     }
@@ -153,12 +188,12 @@ class RingRotate final : public Case {
 
   Communicator& comm_;
   const Options& options_;
-  Window window_;
+  Buffer window_;
   std::optional<RingRotation> rotation_;
   std::uint64_t round_ = 0;
   volatile std::uint64_t sink_ = 0;
   int runs_ = 0;
-  double seconds_ = 0, local_seconds_ = 0;
+  double seconds_ = 0, local_seconds_ = 0, bare_seconds_ = 0;
 };
 
 }  // namespace

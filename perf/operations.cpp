@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operations.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace ringcomm::perf {
+namespace {
+
+constexpr std::array kOperations{
+    Operation{.name = "ring_rotate",
+              .is_generic = false,
+              .definition = "block S of K and V; busbw = S/t. --full: N S, (N-1)/N"},
+    Operation{.name = "softmax_all_reduce",
+              .types = TypeSet::softmax,
+              .definition = "rows x (D x element + statistics); 2(N-1)/N"},
+    Operation{.name = "all_gather", .definition = "the gathered total; (N-1)/N"},
+    Operation{.name = "ring_attention",
+              .types = TypeSet::softmax,
+              .is_generic = false,
+              .definition = "K and V of all tokens; (N-1)/N, and TFLOP/s"},
+};
+
+}  // namespace
+
+std::span<const Operation> operations() { return kOperations; }
+
+const Operation* find_operation(std::string_view name) {
+  const auto at = std::ranges::find(kOperations, name, &Operation::name);
+  return at == kOperations.end() ? nullptr : &*at;
+}
+
+std::string operation_of_program(std::string_view program) {
+  if (const auto slash = program.rfind('/'); slash != std::string_view::npos)
+    program.remove_prefix(slash + 1);
+  constexpr std::string_view kSuffix = "_perf";
+  if (!program.ends_with(kSuffix)) return {};
+  program.remove_suffix(kSuffix.size());
+  return find_operation(program) != nullptr ? std::string(program) : std::string();
+}
+
+std::vector<DType> types_of(const Operation& operation) {
+  using enum DType;
+  switch (operation.types) {
+    case TypeSet::softmax:
+      return {float16, float32, bfloat16};
+    case TypeSet::arithmetic:
+      return {int8, uint8, int32, uint32, int64, uint64, float16, float32, float64, bfloat16};
+    default:
+      return {int8,    uint8,   int32,   uint32,   int64,       uint64,
+              float16, float32, float64, bfloat16, float8_e4m3, float8_e5m2};
+  }
+}
+
+std::string_view nccl_name_of(DType type) {
+  switch (type) {
+    case DType::float16:
+      return "half";
+    case DType::float32:
+      return "float";
+    case DType::float64:
+      return "double";
+    case DType::float8_e4m3:
+      return "f8e4m3";
+    case DType::float8_e5m2:
+      return "f8e5m2";
+    default:
+      return name_of(type);
+  }
+}
+
+}  // namespace ringcomm::perf
