@@ -19,8 +19,14 @@ target_sources(ringcomm PRIVATE $<TARGET_OBJECTS:ringcomm_objects>
         ${PROJECT_BINARY_DIR}/include/ringcomm/version.hpp)
 target_compile_features(ringcomm PUBLIC cxx_std_20)
 target_link_libraries(ringcomm PUBLIC Threads::Threads PRIVATE $<BUILD_INTERFACE:ringcomm_warnings>)
-set_target_properties(ringcomm PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+# SOVERSION is the version of the C interface, the only ABI that is promised.
+set(RINGCOMM_C_ABI 0)
+set_target_properties(ringcomm PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${RINGCOMM_C_ABI}
   POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
+if(BUILD_SHARED_LIBS)
+  target_link_options(ringcomm PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/ringcomm.map)
+  set_target_properties(ringcomm PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/ringcomm.map)
+endif()
 
 target_link_libraries(ringcomm_internal PUBLIC ringcomm_objects)
 target_include_directories(ringcomm_internal PUBLIC ${PROJECT_SOURCE_DIR}/src)
