@@ -53,6 +53,7 @@ void for_sizes(RankBody body);
 void border_test(void);
 void collectives_test(void);
 void comm_test(void);
+void comm_split_test(void);
 void config_test(void);
 void dlpack_test(void);
 void group_test(void);
