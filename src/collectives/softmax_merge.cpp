@@ -164,7 +164,9 @@ RowResult merge_statistics(MergeKind kind, const PartialRows& target, std::span<
     }
   }
   if (has_pair) {
-    merged[0] = largest;
+    // The maximum of NaN and -inf is -inf, which would make an empty row of it in the next merge.
+    const bool is_nan = largest == kEmpty && !is_empty;
+    merged[0] = is_nan ? std::numeric_limits<float>::quiet_NaN() : largest;
     merged[target.pair_stride] = sum;
     return {1.0F, is_empty};
   }
@@ -198,7 +200,7 @@ void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,
 PartialRows advanced(const PartialRows& from, std::int64_t rows) {
   PartialRows rest = from;
   rest.out += rows * from.out_stride * static_cast<std::int64_t>(bytes_of(from.dtype));
-  rest.statistic += rows * from.statistic_stride;
+  if (rest.statistic != nullptr) rest.statistic += rows * from.statistic_stride;
   return rest;
 }
 
@@ -212,7 +214,7 @@ void copy_rows(const PartialRows& source, const PartialRows& target, std::int64_
     std::memcpy(target.out + run * target.out_stride * size, source.out + run * source.out_stride * size,
                 run_bytes);
   }
-  for (std::int64_t row = 0; row < count; ++row) {
+  for (std::int64_t row = 0; row < count && source.statistic != nullptr; ++row) {
     const float* const from = source.statistic + row * source.statistic_stride;
     float* const to = target.statistic + row * target.statistic_stride;
     to[0] = from[0];

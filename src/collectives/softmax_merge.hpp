@@ -51,7 +51,7 @@ inline std::int64_t statistics_per_row(PartialForm form) { return form == Partia
 
 /// The rows from `rows` on.
 PartialRows advanced(const PartialRows& from, std::int64_t rows);
-/// `count` rows of out and statistics; equal types, no overlap.
+/// `count` rows of out and (unless the source has none: null) statistics; equal types, no overlap.
 void copy_rows(const PartialRows& source, const PartialRows& target, std::int64_t count, std::int64_t dim,
                PartialForm form);
 

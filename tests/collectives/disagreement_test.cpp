@@ -125,6 +125,75 @@ TEST_P(DisagreementTest, SoftmaxRowsDimFormAndBaseThatDifferAreAMismatch) {
   });
 }
 
+Status merge_by(Communicator& comm, MergeChoice algorithm, MergeOrder order) {
+  std::vector<float> out(16);
+  std::vector<float> statistic(4);
+  SoftmaxPartial partial;
+  partial.out = TensorView::contiguous(out.data(), DType::float32, {4, 4});
+  partial.statistic = TensorView::contiguous(statistic.data(), DType::float32, {4});
+  return softmax_all_reduce(comm.channel(), partial, partial, {.algorithm = algorithm, .order = order})
+      .status();
+}
+
+TEST_P(DisagreementTest, SoftmaxAlgorithmsThatDifferAreAMismatch) {
+  constexpr MergeChoice kChoices[] = {MergeChoice::one_shot, MergeChoice::two_shot,
+                                      MergeChoice::packed_all_to_all, MergeChoice::gather_stats,
+                                      MergeChoice::recursive_doubling};
+  for (const MergeChoice odd : kChoices) {
+    if (odd == MergeChoice::two_shot) continue;
+    expect_all(StatusCode::mismatch, {"softmax_all_reduce", "rank 1"}, [odd](Communicator& comm) {
+      return merge_by(comm, comm.rank() == 1 ? odd : MergeChoice::two_shot, MergeOrder::fast);
+    });
+  }
+}
+
+Status scatter(Communicator& comm, const SoftmaxReduceScatterOptions& options, std::int64_t kept) {
+  constexpr std::int64_t kRows = 24;
+  std::vector<float> out(kRows), statistic(kRows), result(kRows), result_statistic(kRows);
+  SoftmaxPartial partial;
+  partial.out = TensorView::contiguous(out.data(), DType::float32, {kRows, 1});
+  partial.statistic = TensorView::contiguous(statistic.data(), DType::float32, {kRows});
+  SoftmaxPartial share;
+  share.out = TensorView::contiguous(result.data(), DType::float32, {kept, 1});
+  share.statistic = TensorView::contiguous(result_statistic.data(), DType::float32, {kept});
+  return softmax_reduce_scatter(comm.channel(), partial, share, options).status();
+}
+
+TEST_P(DisagreementTest, ScatteredSoftmaxSharesThatDifferAreAMismatch) {
+  const auto shares = [](const Communicator& comm, bool is_odd) {
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
+    counts[is_odd ? 0 : 1] = 24;
+    return counts;
+  };
+  const std::vector<std::string> named{"softmax_reduce_scatter", "rank 1"};
+  expect_all(StatusCode::mismatch, named, [&](Communicator& comm) {  // counts
+    SoftmaxReduceScatterOptions options;
+    options.counts = shares(comm, comm.rank() == 1);
+    return scatter(comm, options, options.counts[static_cast<std::size_t>(comm.rank())]);
+  });
+  expect_all(StatusCode::mismatch, named, [&](Communicator& comm) {  // rows against heads, the same counts
+    SoftmaxReduceScatterOptions options;
+    options.scatter = comm.rank() == 1 ? MergeScatter::heads : MergeScatter::rows;
+    options.heads = 24;
+    options.counts = shares(comm, false);
+    return scatter(comm, options, options.counts[static_cast<std::size_t>(comm.rank())]);
+  });
+  expect_all(StatusCode::mismatch, named, [&](Communicator& comm) {  // heads of a token, the same rows kept
+    SoftmaxReduceScatterOptions options;
+    options.scatter = MergeScatter::heads;
+    options.heads = comm.rank() == 1 ? 12 : 24;
+    options.counts = shares(comm, false);
+    options.counts[1] = options.heads;
+    return scatter(comm, options, comm.rank() == 1 ? 24 : 0);
+  });
+  expect_all(StatusCode::mismatch, named, [&](Communicator& comm) {
+    SoftmaxReduceScatterOptions options;
+    options.algorithm = comm.rank() == 1 ? MergeChoice::gather_stats : MergeChoice::two_shot;
+    options.counts = shares(comm, false);
+    return scatter(comm, options, options.counts[static_cast<std::size_t>(comm.rank())]);
+  });
+}
+
 Status rotate(Communicator& comm, std::vector<std::int64_t> rows, std::int64_t dim, RotationChoice mode) {
   const std::int64_t own = rows[static_cast<std::size_t>(comm.rank())];
   std::vector<float> memory(static_cast<std::size_t>(2 * own * dim));

@@ -100,6 +100,7 @@ Status reduce(Communicator& comm, std::int64_t rows, MergeChoice algorithm) {
   RINGCOMM_TRY_ASSIGN(const SoftmaxPartial partial, SoftmaxPartial::in(window, rows, kDim));
   SoftmaxAllReduceOptions options;
   options.algorithm = algorithm;
+  options.order = MergeOrder::fast;
   const auto ranks = static_cast<float>(comm.size());
   for (int repeat = 0; repeat < 3; ++repeat) {
     auto* const out = static_cast<float*>(partial.out.data);
@@ -131,8 +132,10 @@ TEST_P(ProcessTest, CollectivesGiveTheSameOverSharedMemory) {
       [](Communicator& comm) -> Status {
         RINGCOMM_TRY(gather(comm));
         for (const std::int64_t rows : {0, 1, 13}) {
-          RINGCOMM_TRY(reduce(comm, rows, MergeChoice::one_shot));
-          RINGCOMM_TRY(reduce(comm, rows, MergeChoice::two_shot));
+          for (const MergeChoice algorithm :
+               {MergeChoice::one_shot, MergeChoice::two_shot, MergeChoice::packed_all_to_all,
+                MergeChoice::gather_stats, MergeChoice::recursive_doubling})
+            RINGCOMM_TRY(reduce(comm, rows, algorithm));
         }
         return barrier(comm.channel()).status();
       },

@@ -111,7 +111,8 @@ std::string find_missing_block(const std::vector<RankPlan>& slices, const Covera
   const std::size_t ranks = slices.size();
   for (std::size_t pair = 0; pair < coverage.consumed.size(); ++pair) {
     const RankPlan& slice = slices[pair / ranks];
-    const bool is_reduced = slice.op == OpCode::softmax_all_reduce || slice.op == OpCode::all_reduce ||
+    const bool is_reduced = slice.op == OpCode::softmax_all_reduce ||
+                            slice.op == OpCode::softmax_reduce_scatter || slice.op == OpCode::all_reduce ||
                             slice.op == OpCode::reduce_scatter;
     const auto code =
         static_cast<std::uint32_t>(is_reduced ? ComputeCode::copy_result : ComputeCode::consume);

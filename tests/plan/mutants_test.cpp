@@ -55,9 +55,11 @@ std::vector<Case> all_cases() {
       AllGatherRule gather{.ranks = ranks, .access = access};
       for (int rank = 0; rank < ranks; ++rank) gather.block_bytes.push_back(static_cast<unsigned>(rank + 2));
       cases.push_back(all_gather_case(gather));
-      for (const auto algorithm : {MergeAlgorithm::one_shot, MergeAlgorithm::two_shot})
-        cases.push_back(softmax_case(
-            {.ranks = ranks, .access = access, .algorithm = algorithm, .rows = 7, .row_bytes = 2}));
+      for (const SoftmaxRule& rule : softmax_forms(ranks, access, 5)) {
+        // The two mutants' judges know merges of all partials; doubling_simulation is the oracle of the
+        // other.
+        if (rule.algorithm != MergeAlgorithm::recursive_doubling) cases.push_back(softmax_case(rule));
+      }
       for (const auto form : {ReduceForm::one_shot, ReduceForm::two_shot, ReduceForm::scatter})
         cases.push_back(
             reduce_case({.ranks = ranks, .access = access, .form = form, .slice_bytes = gather.block_bytes}));

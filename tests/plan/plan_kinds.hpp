@@ -70,12 +70,20 @@ inline Case barrier_case(const BarrierRule& rule) {
 }
 
 inline Case softmax_case(const SoftmaxRule& rule) {
-  const bool is_two_shot = rule.algorithm == MergeAlgorithm::two_shot;
-  return {
-      concat("softmax ranks ", rule.ranks, rule.access == Access::direct_read ? " direct" : " messages",
-             is_two_shot ? " two-shot" : " one-shot", " rows ", rule.rows),
-      slices_of(rule, softmax_slice),
-      {.consumed = is_two_shot ? everything(rule.ranks) : only_own(rule.ranks), .chunks = 0, .visible = {}}};
+  constexpr const char* kNames[] = {" one-shot", " two-shot", " packed", " gather-stats", " doubling"};
+  Case c{concat("softmax ranks ", rule.ranks, rule.access == Access::direct_read ? " direct" : " messages",
+                kNames[static_cast<int>(rule.algorithm)], rule.is_scattered ? " scattered" : "", " rows ",
+                rule.rows),
+         slices_of(rule, softmax_slice),
+         {}};
+  const bool is_one_shot = rule.algorithm == MergeAlgorithm::one_shot;
+  c.coverage.consumed = is_one_shot || rule.is_scattered ? only_own(rule.ranks) : everything(rule.ranks);
+  if (rule.algorithm == MergeAlgorithm::recursive_doubling) {
+    const auto n = static_cast<std::size_t>(rule.ranks);
+    c.coverage.consumed.assign(n * n, 0);
+    for (std::size_t rank = 0; rank < n; ++rank) c.coverage.consumed[rank * n] = 1;
+  }
+  return c;
 }
 
 inline Case reduce_case(const ReduceRule& rule) {
@@ -141,6 +149,29 @@ inline Case point_to_point_case(int ranks, int count, std::uint32_t seed) {
     if (slice.is_ok()) c.slices.push_back(std::move(slice).value());
   }
   return c;
+}
+
+/// Every algorithm, with slices by rule and by counts, kept and shared. Four of a row's bytes are statistics.
+inline std::vector<SoftmaxRule> softmax_forms(int ranks, Access access, std::uint64_t rows) {
+  std::vector<SoftmaxRule> forms;
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(ranks), 0);  // the last rank merges all
+  counts.back() = rows;
+  for (const auto algorithm :
+       {MergeAlgorithm::one_shot, MergeAlgorithm::two_shot, MergeAlgorithm::packed_all_to_all,
+        MergeAlgorithm::gather_stats, MergeAlgorithm::recursive_doubling}) {
+    const bool is_whole =
+        algorithm == MergeAlgorithm::one_shot || algorithm == MergeAlgorithm::recursive_doubling;
+    SoftmaxRule rule{.ranks = ranks, .access = access, .algorithm = algorithm, .rows = rows, .row_bytes = 6};
+    rule.statistic_bytes = 4;
+    if (is_whole && ranks == 1 && algorithm != MergeAlgorithm::one_shot) continue;
+    forms.push_back(rule);
+    if (is_whole) continue;
+    rule.is_scattered = true;
+    forms.push_back(rule);
+    rule.counts = counts;
+    forms.push_back(rule);
+  }
+  return forms;
 }
 
 /// Every access, mode, overlap and direction that exists.

@@ -237,12 +237,6 @@ TEST(ExchangeRuleTest, EveryFormVerifies) {
       expect_verified(barrier_case({.ranks = ranks, .access = access}));
       for (const auto& sizes : block_sizes(ranks))
         expect_verified(all_gather_case({.ranks = ranks, .access = access, .block_bytes = sizes}));
-      for (const auto algorithm : {MergeAlgorithm::one_shot, MergeAlgorithm::two_shot}) {
-        for (const std::uint64_t rows : {0U, 1U, 7U, 64U}) {
-          expect_verified(softmax_case(
-              {.ranks = ranks, .access = access, .algorithm = algorithm, .rows = rows, .row_bytes = 12}));
-        }
-      }
       for (const auto& sizes : block_sizes(ranks)) {
         for (const auto form : {ReduceForm::one_shot, ReduceForm::two_shot, ReduceForm::scatter})
           expect_verified(

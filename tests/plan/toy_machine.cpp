@@ -231,7 +231,7 @@ void ToyMachine::merge(int index, const Op& op) {
   check(read(index, rank, op.slot, op.offset, op.bytes), op.block);
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank) continue;
-    if (slice.slots.size() > at(2 + peer)) {  // two-sided: partials were received
+    if (slice.slots.size() > at(2 + peer) && slice.slots[at(2 + peer)].kind == SlotKind::arena) {  // received
       if (slice.slots[at(2 + peer)].bytes < op.bytes) return fault("bounds", op, "partial is too small");
       check(read(index, rank, 2 + peer, 0, op.bytes), peer);
     } else if (const View* view = view_of(index, op, peer)) {

@@ -45,24 +45,29 @@ struct SoftmaxPartial {
 /// 2018 (arXiv:1805.02867) for the online form.
 Status merge_softmax_partials(const SoftmaxPartial& target, std::span<const SoftmaxPartial> sources);
 
-/// How partials meet (attention spec 6.6); one_shot, two_shot and packed_all_to_all give the same bits under
-/// MergeOrder::canonical.
+/// How partials meet (attention spec 6.6). All but recursive_doubling merge each row once, k-way in rank
+/// order, from the ranks' own partials: they give the same bits, under either order. gather_stats too: the
+/// owner of a row weighs the outs as they come, with the statistics gathered before, so nothing is rounded on
+/// the way.
 enum class MergeChoice : std::uint8_t {
   automatic,
-  one_shot,            ///< every rank reads all partials
-  two_shot,            ///< rank r merges its slice of rows, then all read the slices
-  packed_all_to_all,   ///< two_shot with (out, statistic) of a slice packed into one message
-  gather_stats,        ///< all-gather of the statistics, then reduction of the scaled outs
-  recursive_doubling,  ///< log2(N) rounds; only under MergeOrder::fast
+  one_shot,           ///< every rank reads all partials
+  two_shot,           ///< rank r merges its slice of rows, then all read the slices
+  packed_all_to_all,  ///< two_shot with (out, statistic) of a slice packed into one piece
+  gather_stats,       ///< all-gather of the statistics, then two_shot of the outs alone
+  /// log2(N) rounds of whole partials in (m, l, out~) fp32, two more where N is no power of two; only under
+  /// MergeOrder::fast. Bits differ from the others' and with N; memory 2 log2(N) partials.
+  recursive_doubling,
 };
 
-/// canonical: k-way in rank order, the same bits for every N, algorithm and transport. fast: any association,
+/// canonical: k-way in rank order, the same bits for every algorithm and transport. fast: any association,
 /// for latency; ranks still agree bit for bit.
 enum class MergeOrder : std::uint8_t { canonical, fast };
 
 struct SoftmaxAllReduceOptions {
-  /// automatic: one_shot up to a few KiB, a pure function of ranks, rows and row bytes, so that all ranks
-  /// choose alike; the descriptors prove it.
+  /// automatic: one_shot up to a few KiB (messages and order fast: recursive_doubling up to 8 KiB from 5
+  /// ranks on), then two_shot, with messages packed_all_to_all. A pure function of ranks, rows and row bytes,
+  /// so that all ranks choose alike; the descriptors prove it.
   MergeChoice algorithm = MergeChoice::automatic;
   MergeOrder order = MergeOrder::canonical;
   CallOptions call{};
@@ -75,6 +80,7 @@ struct SoftmaxAllReduceOptions {
 /// @param result   written; same rows, dim, form; may equal `partial` (in place).
 /// Zero rows are legal. Errors: mismatch for rows, dim, dtype, form or base that differ between ranks.
 /// Cost: one_shot reads (N-1)*S; two_shot 2*(N-1)/N*S in two rounds, S = rows * (dim * element + statistics).
+/// packed_all_to_all and memory outside windows pack S first.
 Result<Work> softmax_all_reduce(Channel& channel, const SoftmaxPartial& partial, const SoftmaxPartial& result,
                                 const SoftmaxAllReduceOptions& options = {});
 
@@ -95,7 +101,8 @@ struct SoftmaxReduceScatterOptions {
 
 /// As softmax_all_reduce, but each member gets only its share: `result` has counts[own] rows, or tokens *
 /// counts[own] rows of [tokens, own heads]. `result` may not overlap `partial`.
-/// Cost: (N-1)/N*S in one round.
+/// Errors: as softmax_all_reduce, also for shares that differ between ranks.
+/// Cost: (N-1)/N*S in one round; gather_stats two rounds and all statistics. Heads are packed first (S).
 Result<Work> softmax_reduce_scatter(Channel& channel, const SoftmaxPartial& partial,
                                     const SoftmaxPartial& result,
                                     const SoftmaxReduceScatterOptions& options = {});

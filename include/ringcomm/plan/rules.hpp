@@ -32,7 +32,10 @@ enum class ComputeCode : std::uint32_t {
   /// k-way merge of all partials of the row range [offset, offset + bytes) into the beginning of target_slot:
   /// of `slot` the range itself, of every peer the view held from it or the beginning of its slot 2 + peer.
   merge = 1,
-  copy_result = 2  ///< copy the merged rows of `block` to the caller's output
+  copy_result = 2,  ///< copy the merged rows of `block` to the caller's output
+  /// Merge the first `bytes` of `slot` with those of the slot behind it, which arrived from `peer`, into the
+  /// beginning of target_slot; what the lower of the two ranks had comes first.
+  merge_pair = 3
 };
 
 /// In all slices the transfers of a rank are on one queue; list order is an order in which one thread can run
@@ -79,19 +82,33 @@ Result<RankPlan> barrier_slice(const BarrierRule& rule, int rank);
 enum class MergeAlgorithm : std::uint8_t {
   one_shot,  ///< every rank reads all partials and merges all rows itself
   two_shot,  ///< rank r merges rows [floor(r*R/N), floor((r+1)*R/N)); then everybody reads the merged slices
+  packed_all_to_all,  ///< two_shot; the executor packs each slice into one piece
+  gather_stats,       ///< statistics to all first; then two_shot of the outs alone
+  recursive_doubling  ///< everybody exchanges all it has with rank ^ 1, rank ^ 2, rank ^ 4, ...
 };
-/// softmax_all_reduce over `rows` rows of `row_bytes` bytes each (statistics included). Slot 0: this rank's
-/// partial. Slot 1 (result): the merged rows of this rank's slice (two_shot) or all rows (one_shot).
-/// two_sided adds arena slots: slot 2 + p holds what arrived from peer p. Computes: merge (offset, bytes =
-/// the row range), then copy_result of the own merged rows (one_shot: all rows) and, in two_shot, of every
-/// peer's (block = the rank whose slice it is). Every reader has given the partial back before the first
-/// copy_result, so that results may be written over it. All on the compute queue.
+/// softmax_all_reduce (with is_scattered: softmax_reduce_scatter, which ends once its slice is merged) over
+/// `rows` rows of `row_bytes` bytes each (statistics included). Slot 0: this rank's partial. Slot 1 (result):
+/// the merged rows of this rank's slice (two_shot) or all rows (one_shot). two_sided adds arena slots: slot 2
+/// + p holds what arrived from peer p. Computes: merge (offset, bytes = the row range), then copy_result of
+/// the own merged rows (one_shot: all rows) and, in two_shot, of every peer's (block = the rank whose slice
+/// it is). Every reader has given the partial back before the first copy_result, so that results may be
+/// written over it. All on the compute queue.
+///
+/// gather_stats: slot 0 has the outs only, as have the slices; two slots follow all others: the gathered
+/// statistics of all ranks (result) and this rank's own. Their consumes come first, as in AllGatherRule.
+/// recursive_doubling: slot 2 is a copy of slot 0 (its consume), slot 3 what arrives, slot 4 the two merged,
+/// slot 5 what arrives next, and so on. Where N is no power of two, the ranks from the largest one below N on
+/// give what they have to rank - that power first and get the result from it last. Blocks are then named
+/// after the lowest rank that is in them, so every copy_result is of block 0.
 struct SoftmaxRule {
   int ranks = 1;
   Access access = Access::direct_read;
   MergeAlgorithm algorithm = MergeAlgorithm::two_shot;
   std::uint64_t rows = 0;
   std::uint64_t row_bytes = 0;
+  std::uint64_t statistic_bytes = 0;    ///< of row_bytes; gather_stats only
+  std::vector<std::uint64_t> counts{};  ///< [ranks] rows that rank r merges; empty: as two_shot says
+  bool is_scattered = false;            ///< not with one_shot and recursive_doubling
 };
 Result<RankPlan> softmax_slice(const SoftmaxRule& rule, int rank);
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of softmax_all_reduce: an exchange of partials, one merge, and (two-shot) an exchange of results.
+// Slices of the softmax merges: (gather-stats) an all-gather of statistics, an exchange of partials, one
+// merge, and (two-shot and its kin) an exchange of results.
 #include <algorithm>
 #include <utility>
 
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
 #include "plan/rules/rule_checks.hpp"
+#include "plan/rules/softmax_doubling.hpp"
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/plan/rules.hpp"
 
@@ -23,71 +25,124 @@ struct Range {
 
 class SoftmaxSlice {
  public:
-  SoftmaxSlice(const SoftmaxRule& rule, int rank) : rule_(rule), rank_(rank) {}
+  SoftmaxSlice(const SoftmaxRule& rule, int rank)
+      : rule_(rule),
+        rank_(rank),
+        unit_bytes_(rule.row_bytes - (gathers_statistics() ? rule.statistic_bytes : 0)),
+        partial_step_(gathers_statistics() ? 1 : 0) {
+    for (int of = 0; of <= rule.ranks; ++of)
+      firsts_.push_back(rule.counts.empty() ? slice_first(rule.rows, rule.ranks, of)
+                        : of == 0           ? 0
+                                            : firsts_.back() + rule.counts[static_cast<std::size_t>(of) - 1]);
+  }
+
+  std::int32_t steps() const { return partial_step_ + (shares_results() ? 2 : 1); }
 
   std::vector<Slot> slots() const {
-    std::vector<Slot> slots{{SlotKind::own, rule_.rows * rule_.row_bytes},
+    std::vector<Slot> slots{{SlotKind::own, rule_.rows * unit_bytes_},
                             {SlotKind::result, rows_of(rank_).bytes}};
-    if (is_direct()) return slots;
-    for (int peer = 0; peer < rule_.ranks; ++peer) {
+    for (int peer = 0; peer < rule_.ranks && !is_direct(); ++peer) {
       const std::uint64_t largest = std::max(rows_of(rank_).bytes, rows_of(peer).bytes);
       slots.push_back({SlotKind::arena, peer == rank_ ? 0 : largest});
     }
+    if (!gathers_statistics()) return slots;
+    slots.push_back({SlotKind::result, statistics_bytes() * static_cast<std::uint64_t>(rule_.ranks)});
+    slots.push_back({SlotKind::own, statistics_bytes()});
     return slots;
   }
 
   std::vector<Op> ops() && {
-    send_out(0, kPartial);
+    if (gathers_statistics()) gather_statistics();
+    send_out(partial_step_, kPartial);
     for (int distance = 1; distance < rule_.ranks; ++distance)
-      accept(0, from(distance), rows_of(rank_).bytes);
+      accept(partial_step_, from(distance), rows_of(rank_).bytes);
     merge();
     if (is_direct()) {
       for (int distance = 1; distance < rule_.ranks; ++distance)
-        give_back(0, from(distance), rows_of(rank_).bytes);
+        give_back(partial_step_, from(distance), rows_of(rank_).bytes);
     }
     const std::vector<Op> reclaims_of_partial = std::exchange(reclaims_, {});
-    if (is_two_shot()) send_results();
+    if (shares_results()) send_results();
     // Results may lie where the partial lies: nothing is written before its last reader has given it back.
     ops_.insert(ops_.end(), reclaims_of_partial.begin(), reclaims_of_partial.end());
-    copy_result(0, rank_);
-    if (is_two_shot()) copy_results();
+    copy_result(partial_step_, rank_);
+    if (shares_results()) copy_results();
     ops_.insert(ops_.end(), reclaims_.begin(), reclaims_.end());
     return std::move(ops_);
   }
 
  private:
   bool is_direct() const { return rule_.access == Access::direct_read; }
-  bool is_two_shot() const { return rule_.algorithm == MergeAlgorithm::two_shot; }
+  bool gathers_statistics() const { return rule_.algorithm == MergeAlgorithm::gather_stats; }
+  bool is_sliced() const { return rule_.algorithm != MergeAlgorithm::one_shot; }
+  bool shares_results() const { return is_sliced() && !rule_.is_scattered; }
+  std::uint64_t statistics_bytes() const { return rule_.rows * rule_.statistic_bytes; }
+  std::int32_t gathered_slot() const { return is_direct() ? kFirstInbox : kFirstInbox + rule_.ranks; }
   int to(int distance) const { return (rank_ + distance) % rule_.ranks; }
   int from(int distance) const { return (rank_ - distance + rule_.ranks) % rule_.ranks; }
 
   /// The rows that `rank` merges.
   Range rows_of(int rank) const {
-    if (!is_two_shot()) return {0, rule_.rows * rule_.row_bytes};
-    const std::uint64_t first = slice_first(rule_.rows, rule_.ranks, rank);
-    const std::uint64_t end = slice_first(rule_.rows, rule_.ranks, rank + 1);
-    return {first * rule_.row_bytes, (end - first) * rule_.row_bytes};
+    if (!is_sliced()) return {0, rule_.rows * unit_bytes_};
+    const std::uint64_t first = firsts_[static_cast<std::size_t>(rank)];
+    const std::uint64_t end = firsts_[static_cast<std::size_t>(rank) + 1];
+    return {first * unit_bytes_, (end - first) * unit_bytes_};
+  }
+
+  /// Everybody's statistics, in rank order, into one slot; messages arrive in their places.
+  void gather_statistics() {
+    const std::int32_t gathered = gathered_slot();
+    const std::uint64_t bytes = statistics_bytes();
+    const auto place = [bytes](int rank) { return static_cast<std::uint64_t>(rank) * bytes; };
+    const auto code = static_cast<std::uint32_t>(ComputeCode::consume);
+    ops_.push_back({.kind = OpKind::compute,
+                    .block = rank_,
+                    .slot = gathered + 1,
+                    .target_slot = gathered,
+                    .code = code,
+                    .offset = place(rank_),
+                    .bytes = bytes});
+    for (int distance = 1; distance < rule_.ranks; ++distance)
+      give(0, to(distance), gathered + 1, {0, bytes});
+    for (int distance = 1; distance < rule_.ranks; ++distance) {
+      const int peer = from(distance);
+      accept(0, peer, bytes);
+      if (is_direct()) continue;
+      ops_.back().slot = gathered;
+      ops_.back().offset = place(peer);
+    }
+    for (int distance = 1; distance < rule_.ranks; ++distance) {
+      const int peer = from(distance);
+      Op consume{.kind = OpKind::compute, .block = peer, .code = code, .offset = place(peer), .bytes = bytes};
+      (is_direct() ? consume.target_slot : consume.slot) = gathered;
+      if (is_direct()) consume.peer = peer;
+      ops_.push_back(consume);
+      if (is_direct()) give_back(0, peer, bytes);
+    }
   }
 
   /// Everybody gets the rows that it merges (of the partial), or all merged rows of this rank.
   void send_out(int step, std::int32_t slot) {
     for (int distance = 1; distance < rule_.ranks; ++distance) {
       const int peer = to(distance);
-      const Range range = slot == kPartial ? rows_of(peer) : Range{0, rows_of(rank_).bytes};
-      Op op{.kind = is_direct() ? OpKind::offer : OpKind::send,
-            .step = step,
-            .peer = peer,
-            .block = rank_,
-            .slot = slot,
-            .group = is_direct() ? kNone : step,
-            .offset = range.offset,
-            .bytes = range.bytes};
-      ops_.push_back(op);
-      if (!is_direct()) continue;
-      op.kind = OpKind::reclaim;
-      op.slot = kNone;
-      reclaims_.push_back(op);
+      give(step, peer, slot, slot == kPartial ? rows_of(peer) : Range{0, rows_of(rank_).bytes});
     }
+  }
+
+  void give(int step, int peer, std::int32_t slot, Range range) {
+    Op op{.kind = is_direct() ? OpKind::offer : OpKind::send,
+          .step = step,
+          .peer = peer,
+          .block = rank_,
+          .slot = slot,
+          .group = is_direct() ? kNone : step,
+          .offset = range.offset,
+          .bytes = range.bytes};
+    ops_.push_back(op);
+    if (!is_direct()) return;
+    op.kind = OpKind::reclaim;
+    op.slot = kNone;
+    reclaims_.push_back(op);
   }
 
   void accept(int step, int peer, std::uint64_t bytes) {
@@ -107,6 +162,7 @@ class SoftmaxSlice {
   void merge() {
     const Range range = rows_of(rank_);
     ops_.push_back({.kind = OpKind::compute,
+                    .step = partial_step_,
                     .block = rank_,
                     .slot = kPartial,
                     .target_slot = kMerged,
@@ -129,26 +185,54 @@ class SoftmaxSlice {
   }
 
   void send_results() {
-    send_out(1, kMerged);
+    send_out(partial_step_ + 1, kMerged);
     if (is_direct()) return;
     for (int distance = 1; distance < rule_.ranks; ++distance)
-      accept(1, from(distance), rows_of(from(distance)).bytes);
+      accept(partial_step_ + 1, from(distance), rows_of(from(distance)).bytes);
   }
 
   void copy_results() {
     for (int distance = 1; distance < rule_.ranks; ++distance) {
       const int peer = from(distance);
-      if (is_direct()) accept(1, peer, rows_of(peer).bytes);
-      copy_result(1, peer);
-      if (is_direct()) give_back(1, peer, rows_of(peer).bytes);
+      if (is_direct()) accept(partial_step_ + 1, peer, rows_of(peer).bytes);
+      copy_result(partial_step_ + 1, peer);
+      if (is_direct()) give_back(partial_step_ + 1, peer, rows_of(peer).bytes);
     }
   }
 
   const SoftmaxRule& rule_;
   int rank_;
+  std::uint64_t unit_bytes_;   ///< of a row in the exchange of partials
+  std::int32_t partial_step_;  ///< of that exchange
+  std::vector<std::uint64_t> firsts_;
   std::vector<Op> ops_;
   std::vector<Op> reclaims_;
 };
+
+Status check_rule(const SoftmaxRule& rule, std::string_view what) {
+  std::uint64_t total = 0;
+  if (__builtin_mul_overflow(rule.rows, rule.row_bytes, &total) || total > kBytesMax) {
+    return Status::invalid_argument(concat(what, ": ", rule.rows, " rows of ", rule.row_bytes,
+                                           " bytes (more than 2^63 - 1 bytes). Is a size negative?"));
+  }
+  if (rule.statistic_bytes > rule.row_bytes) {
+    return Status::invalid_argument(
+        concat(what, ": statistics of ", rule.statistic_bytes, " bytes in a row of ", rule.row_bytes));
+  }
+  if (rule.is_scattered &&
+      (rule.algorithm == MergeAlgorithm::one_shot || rule.algorithm == MergeAlgorithm::recursive_doubling))
+    return Status::invalid_argument(concat(what, ": one_shot and recursive_doubling give all rows to all"));
+  if (rule.counts.empty()) return {};
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : rule.counts) {
+    if (count > rule.rows - sum) sum = rule.rows + 1;
+    if (sum > rule.rows) break;
+    sum += count;
+  }
+  if (rule.counts.size() == static_cast<std::size_t>(rule.ranks) && sum == rule.rows) return {};
+  return Status::invalid_argument(concat(what, ": ", rule.counts.size(), " counts for ", rule.ranks,
+                                         " ranks do not cut ", rule.rows, " rows"));
+}
 
 }  // namespace
 
@@ -160,22 +244,21 @@ std::uint64_t slice_first(std::uint64_t rows, int ranks, int rank) {
 }
 
 Result<RankPlan> softmax_slice(const SoftmaxRule& rule, int rank) {
-  constexpr std::string_view kWhat = "softmax_all_reduce";
-  RINGCOMM_TRY(check_ranks(kWhat, rule.ranks, rank));
-  std::uint64_t total = 0;
-  if (__builtin_mul_overflow(rule.rows, rule.row_bytes, &total) || total > kBytesMax) {
-    return Status::invalid_argument(concat(kWhat, ": ", rule.rows, " rows of ", rule.row_bytes,
-                                           " bytes (more than 2^63 - 1 bytes). Is a size negative?"));
-  }
+  const OpCode op = rule.is_scattered ? OpCode::softmax_reduce_scatter : OpCode::softmax_all_reduce;
+  RINGCOMM_TRY(check_ranks(name_of(op), rule.ranks, rank));
+  RINGCOMM_TRY(check_rule(rule, name_of(op)));
   Fnv signature;
-  signature.add(OpCode::softmax_all_reduce).add(rule.ranks).add(rule.access).add(rule.algorithm);
-  signature.add(rule.rows).add(rule.row_bytes);
+  signature.add(op).add(rule.ranks).add(rule.access).add(rule.algorithm);
+  signature.add(rule.rows).add(rule.row_bytes).add(rule.statistic_bytes);
+  for (const std::uint64_t count : rule.counts) signature.add(count);
+  if (rule.algorithm == MergeAlgorithm::recursive_doubling)
+    return doubling_slice(rule, rank, signature.value());
   SoftmaxSlice slice(rule, rank);
   std::vector<Slot> slots = slice.slots();
   return RankPlan{.rank = rank,
                   .ranks = rule.ranks,
-                  .op = OpCode::softmax_all_reduce,
-                  .steps = rule.algorithm == MergeAlgorithm::two_shot ? 2 : 1,
+                  .op = op,
+                  .steps = slice.steps(),
                   .signature = signature.value(),
                   .slots = std::move(slots),
                   .ops = std::move(slice).ops(),

@@ -18,6 +18,7 @@ struct Delivery {
 Delivery delivery_of(OpCode op) {
   switch (op) {
     case OpCode::softmax_all_reduce:
+    case OpCode::softmax_reduce_scatter:
     case OpCode::all_reduce:
     case OpCode::reduce_scatter:
       return {ComputeCode::copy_result, 1};

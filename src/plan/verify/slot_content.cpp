@@ -60,7 +60,7 @@ class ContentTrace {
       found = content;
     }
     if (!found) return {};
-    if (found->block != read.block) return wrong(read, concat("block ", found->block));
+    if (read.block != kNone && found->block != read.block) return wrong(read, concat("block ", found->block));
     if (read.origin && found->origin != *read.origin)
       return wrong(read, concat("the block from byte ", found->origin, " instead of ", *read.origin, " on"));
     if (read.kind && found->kind != *read.kind) {
@@ -91,8 +91,9 @@ class ContentTrace {
     Content& left = left_[static_cast<std::size_t>(write)];
     if (op.kind == OpKind::compute) {
       left.block = op.block;
-      left.kind = op.code == static_cast<std::uint32_t>(ComputeCode::merge) ? Content::Kind::merged_rows
-                                                                            : Content::Kind::block;
+      const bool merges = op.code == static_cast<std::uint32_t>(ComputeCode::merge) ||
+                          op.code == static_cast<std::uint32_t>(ComputeCode::merge_pair);
+      left.kind = merges ? Content::Kind::merged_rows : Content::Kind::block;
       return;
     }
     left = at(found_, op.kind == OpKind::recv ? at(sender_of_, ref) : ref);

@@ -52,13 +52,33 @@ class ReadCollector {
     } else if (op.kind == OpKind::compute) {
       RINGCOMM_TRY(add_view(op.peer, read));
     }
+    if (op.kind == OpKind::compute && has_code(op, ComputeCode::merge_pair)) return add_second(read);
     return merges(ref) ? add_partials(read) : Status();
+  }
+
+  /// The slot behind the one that a merge_pair reads.
+  Status add_second(Read read) {
+    const RankPlan& slice = slices_[static_cast<std::size_t>(read.op.rank)];
+    ++read.range.slot;
+    const auto slot = static_cast<std::size_t>(read.range.slot);
+    if (read.range.slot < 1 || slot >= slice.slots.size() || slice.slots[slot].bytes < read.range.bytes) {
+      return Status::invalid_argument(concat(describe(slices_, read.op), " merges ", read.range.bytes,
+                                             " bytes from slot ", slot, " of ",
+                                             slot < slice.slots.size() ? slice.slots[slot].bytes : 0));
+    }
+    reads_.push_back(read);
+    return {};
   }
 
   void set_claim(const Op& op, Read& read) const {
     if (has_code(op, ComputeCode::consume)) read.origin = consumed_from(read.op.rank, op.block);
     if (has_code(op, ComputeCode::copy_result)) read.origin = 0;
     if (has_code(op, ComputeCode::merge)) read.origin = op.offset;
+    if (has_code(op, ComputeCode::merge_pair)) {
+      read.block = kNone;  // two of them: which, their senders have said
+      read.origin = 0;
+      return;
+    }
     read.kind = has_code(op, ComputeCode::copy_result) ? Content::Kind::merged_rows : Content::Kind::block;
   }
 

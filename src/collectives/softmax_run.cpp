@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// One-shot, two-shot, packed all-to-all and gather-stats: the k-way merge in rank order, which gives the same
+// bits whoever does it and however the rows came.
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "collectives/softmax_call.hpp"
+#include "core/try.hpp"
+
+namespace ringcomm::inline v0::collectives {
+namespace {
+
+using plan::MergeAlgorithm;
+
+class SoftmaxRun final : public Runnable {
+ public:
+  SoftmaxRun(Channel& channel, const SoftmaxCall& call) : channel_(channel), rule_(call.rule) {
+    lay_out(call);
+    compute = [](Runnable& self, const Compute& step) { static_cast<SoftmaxRun&>(self).run(step); };
+    if (is_staged_) prepare = [](Runnable& self) { static_cast<SoftmaxRun&>(self).stage(); };
+  }
+
+  Status allocate(const SoftmaxCall& call, plan::RankPlan slice, const Descriptor& descriptor) {
+    slots_ = {static_cast<std::byte*>(call.partial.out.data)};
+    if (is_staged_) {
+      RINGCOMM_TRY_ASSIGN(slots_[0], take_block(rule_.rows * rule_.row_bytes));
+    }
+    const std::size_t count = slice.slots.size() - (gathers() ? 1 : 0);
+    for (std::size_t slot = 1; slot < count; ++slot) {
+      RINGCOMM_TRY_ASSIGN(std::byte* const block, take_block(slice.slots[slot].bytes));
+      slots_.push_back(block);
+    }
+    if (gathers()) {
+      gathered_ = reinterpret_cast<float*>(slots_.back());
+      slots_.push_back(is_staged_ ? slots_[0] + rows_ * unit_bytes_
+                                  : static_cast<std::byte*>(call.partial.statistic.data));
+      merged_statistics_.resize(static_cast<std::size_t>(row_count(slice.rank) * per_row()));
+    }
+    common = descriptor;
+    RINGCOMM_TRY_ASSIGN(program, lower(std::move(slice), slots_, common));
+    return {};
+  }
+
+ private:
+  void lay_out(const SoftmaxCall& call) {
+    heads_ = call.heads;
+    head_counts_ = call.head_counts;
+    kind_ = {call.partial.form, call.partial.base};
+    dim_ = call.partial.dim();
+    rows_ = call.partial.rows();
+    partial_ = rows_of(call.partial);
+    result_ = rows_of(call.result);
+    sources_.resize(static_cast<std::size_t>(rule_.ranks));
+    weights_.resize(sources_.size());
+    unit_bytes_ = static_cast<std::int64_t>(rule_.row_bytes - (gathers() ? rule_.statistic_bytes : 0));
+    for (int rank = 0; rank <= rule_.ranks; ++rank) firsts_.push_back(first_row_of(rank));
+    // Messages are one piece each; in place a peer reads its rows inside the whole block, if they are one
+    // range.
+    is_packed_ =
+        !is_direct() || rule_.algorithm == MergeAlgorithm::packed_all_to_all || !head_counts_.empty();
+    is_staged_ = is_packed_ || !call.is_offerable;
+    // Peers that read the partial in place must not see the result in it: then the plan's reclaims come
+    // first.
+    merges_into_result_ = rule_.is_scattered || (!is_sliced() && (!call.is_in_place || is_staged_));
+  }
+
+  bool is_direct() const { return rule_.access == plan::Access::direct_read; }
+  bool is_sliced() const { return rule_.algorithm != MergeAlgorithm::one_shot; }
+  bool gathers() const { return rule_.algorithm == MergeAlgorithm::gather_stats; }
+  std::int64_t per_row() const { return statistics_per_row(kind_.form); }
+
+  std::int64_t first_row_of(int rank) const {
+    if (!is_sliced()) return rank == rule_.ranks ? rows_ : 0;
+    if (rule_.counts.empty())
+      return static_cast<std::int64_t>(plan::slice_first(rule_.rows, rule_.ranks, rank));
+    const auto of_last = static_cast<std::size_t>(rank) - 1;
+    return rank == 0 ? 0 : firsts_.back() + static_cast<std::int64_t>(rule_.counts[of_last]);
+  }
+  /// Of the rows that `rank` merges, in the order of the packed block.
+  std::int64_t first_row(int rank) const { return firsts_[static_cast<std::size_t>(rank)]; }
+  std::int64_t row_count(int rank) const {
+    return is_sliced() ? first_row(rank + 1) - first_row(rank) : rows_;
+  }
+
+  /// Rows at `at` as they travel: with gather-stats only their outs.
+  PartialRows block(std::byte* at, std::int64_t rows) const {
+    PartialRows block = rows_in_block(at, rows, dim_, partial_.dtype, kind_.form);
+    if (gathers()) block.statistic = nullptr;
+    return block;
+  }
+
+  Result<std::byte*> take_block(std::uint64_t bytes) {
+    RINGCOMM_TRY_ASSIGN(auto taken, channel_.allocate(bytes));
+    blocks_.push_back(std::move(taken));
+    return blocks_.back().data();
+  }
+
+  // Peers that read in place see the whole block; packed slices lie one after the other.
+  void stage() {
+    if (!is_packed_ || !is_sliced()) {
+      copy_rows(partial_, staged(0, rows_), rows_, dim_, kind_.form);
+    } else {
+      std::int64_t first_head = 0;
+      for (int rank = 0; rank < rule_.ranks; ++rank) {
+        const PartialRows target = staged(first_row(rank), row_count(rank));
+        if (head_counts_.empty()) {
+          copy_rows(advanced(partial_, first_row(rank)), target, row_count(rank), dim_, kind_.form);
+          continue;
+        }
+        const std::int64_t count = head_counts_[static_cast<std::size_t>(rank)];
+        for (std::int64_t token = 0; token < rows_ / heads_; ++token) {
+          copy_rows(advanced(partial_, token * heads_ + first_head), advanced(target, token * count), count,
+                    dim_, kind_.form);
+        }
+        first_head += count;
+      }
+    }
+    channel_.count_packed(static_cast<std::size_t>(rule_.rows * rule_.row_bytes));
+  }
+
+  PartialRows staged(std::int64_t first, std::int64_t count) const {
+    PartialRows rows = block(slots_[0] + first * unit_bytes_, count);
+    if (!gathers()) return rows;
+    rows.statistic = reinterpret_cast<float*>(slots_.back()) + first * per_row();
+    return rows;
+  }
+
+  void run(const Compute& step) {
+    if (step.op.code == static_cast<std::uint32_t>(plan::ComputeCode::merge)) {
+      merge(step);
+    } else if (step.op.code == static_cast<std::uint32_t>(plan::ComputeCode::consume)) {
+      keep_statistics(step);
+    } else {
+      copy_result(step);
+    }
+  }
+
+  void keep_statistics(const Compute& step) {
+    const std::byte* const from = step.view != nullptr ? step.view->data : step.slot;
+    if (step.op.bytes == 0 || step.target == nullptr) return;  // a message arrives in its place
+    std::memcpy(step.target + step.op.offset, from, step.op.bytes);
+  }
+
+  void merge(const Compute& step) {
+    const int own = program.slice.rank;
+    const std::int64_t count = row_count(own);
+    if (count == 0) return;
+    for (int rank = 0; rank < rule_.ranks; ++rank)
+      sources_[static_cast<std::size_t>(rank)] = source_of(rank, first_row(own), count);
+    PartialRows target = merges_into_result_ ? result_ : block(step.target, count);
+    if (target.statistic == nullptr) target.statistic = merged_statistics_.data();
+    merge_rows(kind_, dim_, target, sources_, 0, count, weights_);
+  }
+
+  PartialRows source_of(int rank, std::int64_t first, std::int64_t count) const {
+    PartialRows source = outs_of(rank, first, count);
+    if (gathers()) source.statistic = gathered_ + (rank * rows_ + first) * per_row();
+    if (gathers()) source.statistic_stride = per_row(), source.pair_stride = 1;
+    return source;
+  }
+
+  PartialRows outs_of(int rank, std::int64_t first, std::int64_t count) const {
+    if (rank == program.slice.rank)
+      return head_counts_.empty() ? advanced(partial_, first) : staged(first, count);
+    const auto at = static_cast<std::size_t>(rank);
+    if (!is_direct()) return block(slots_[kFirstInbox + at], count);
+    auto* const view = const_cast<std::byte*>(program.views[at].data);
+    if (is_packed_) return block(view, count);
+    // The view begins `first` rows into the peer's block; out and statistics of a slice lie in two places of
+    // it.
+    return advanced(block(view - first * unit_bytes_, rows_), first);
+  }
+
+  void copy_result(const Compute& step) {
+    if (merges_into_result_) return;
+    if (gathers() && step.op.block == program.slice.rank) merge_all_statistics();
+    if (step.op.bytes == 0) return;
+    auto* const from = step.view != nullptr ? const_cast<std::byte*>(step.view->data) : step.slot;
+    const std::int64_t count = row_count(step.op.block);
+    copy_rows(block(from, count), advanced(result_, first_row(step.op.block)), count, dim_, kind_.form);
+  }
+
+  // Every rank has all statistics, so their merge need not travel: the same bits as the owners'.
+  void merge_all_statistics() {
+    for (int rank = 0; rank < rule_.ranks; ++rank) {
+      PartialRows& source = sources_[static_cast<std::size_t>(rank)];
+      source.statistic = gathered_ + rank * rows_ * per_row();
+      source.statistic_stride = per_row();
+      source.pair_stride = 1;
+    }
+    merge_rows(kind_, 0, result_, sources_, 0, rows_, weights_);
+  }
+
+  static constexpr std::size_t kFirstInbox = 2;
+  Channel& channel_;
+  plan::SoftmaxRule rule_;
+  std::int64_t heads_ = 1;
+  std::vector<std::int64_t> head_counts_;
+  MergeKind kind_;
+  std::int64_t dim_ = 0;
+  std::int64_t rows_ = 0;
+  PartialRows partial_;
+  PartialRows result_;
+  std::int64_t unit_bytes_ = 0;
+  std::vector<std::int64_t> firsts_;
+  bool is_packed_ = false;
+  bool is_staged_ = false;
+  bool merges_into_result_ = false;
+  std::vector<ArenaBlock> blocks_;
+  std::vector<std::byte*> slots_;  ///< of the plan; the last two are statistics with gather-stats
+  float* gathered_ = nullptr;
+  std::vector<float> merged_statistics_;  ///< of the own slice, not needed any more once it is merged
+  std::vector<PartialRows> sources_;      ///< scratch of merge()
+  std::vector<float> weights_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Runnable>> make_softmax_run(Channel& channel, const SoftmaxCall& call,
+                                                   const Descriptor& common) {
+  RINGCOMM_TRY_ASSIGN(auto slice, plan::softmax_slice(call.rule, channel.rank()));
+  auto made = std::make_shared<SoftmaxRun>(channel, call);
+  RINGCOMM_TRY(made->allocate(call, std::move(slice), common));
+  return std::shared_ptr<Runnable>(std::move(made));
+}
+
+}  // namespace ringcomm::inline v0::collectives
