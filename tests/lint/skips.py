@@ -7,6 +7,7 @@ A test may be skipped only if its line's condition holds here, and must be skipp
 import fnmatch
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -25,6 +26,7 @@ def facts():
         "avx512_bf16": "avx512_bf16" in cpu,
         "shared_data": (ROOT / "../shared/data").is_dir(),
         "mount_namespaces": may_mount(),
+        "mpirun": shutil.which("mpirun") is not None,
         "cores": len(re.findall(r"^processor\s*:", cpu, re.M)),
     }
 
