@@ -226,5 +226,21 @@ TEST(SegmentTest, ForkedChildsCopyLeavesForeignMappingsAlone) {
             0);
 }
 
+TEST(SegmentTest, AdoptedMemoryIsReleasedOnceWithItsLastReader) {
+  std::vector<std::byte> memory(100);
+  int releases = 0;
+  auto segment = Segment::adopt(memory.data(), memory.size(), [&releases] { ++releases; });
+  EXPECT_EQ(segment->data(), memory.data());
+  EXPECT_EQ(segment->bytes(), 100U);
+  EXPECT_EQ(segment->fd(), -1);
+  EXPECT_TRUE(segment->contains(memory.data() + 99, 1));
+  EXPECT_FALSE(segment->contains(memory.data() + 99, 2));
+  auto reader = segment;
+  segment.reset();
+  EXPECT_EQ(releases, 0);
+  reader.reset();
+  EXPECT_EQ(releases, 1);
+}
+
 }  // namespace
 }  // namespace ringcomm

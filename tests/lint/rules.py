@@ -26,7 +26,8 @@ VENDOR_HEADERS = {
     "ucp/": ["src/transport/ucx/"], "uct/": ["src/transport/ucx/"], "ucs/": ["src/transport/ucx/"],
     "mpi.h": ["src/transport/mpi/", "src/bootstrap/mpi", "include/ringcomm/interop/mpi.hpp", "perf/peers/"],
     "nccl.h": ["src/transport/nccl/", "include/ringcomm/interop/nccl.hpp"],
-    "cuda": ["src/device/cuda/", "src/transport/cuda_ipc/", "src/attention/cuda/", "include/ringcomm/interop/cuda.hpp"],
+    "cuda": ["src/device/cuda/", "src/transport/cuda_ipc/", "src/attention/cuda/", "include/ringcomm/interop/cuda.hpp",
+             "tests/device/cuda/"],
     "nvml.h": ["src/topology/readers/nvml"],
     "infiniband/": ["src/topology/readers/verbs"],
 }
@@ -64,6 +65,11 @@ MIRROR_EXCEPTIONS = {
     "src/transport/ucx/peer_watch.cpp": "port_faults_test",
     "src/transport/ucx/transfers.cpp": "port_test",
     "src/transport/ucx/worker.cpp": "port_test, port_faults_test",
+    # the GPU's parts are judged as a device, where there is one
+    "src/device/cuda/check.cpp": "device_gpu_test",
+    "src/device/cuda/event.cpp": "device_gpu_test",
+    "src/device/cuda/memory.cpp": "device_gpu_test",
+    "src/device/cuda/stream.cpp": "device_gpu_test",
     # tests/attention/block_kernel_*_test.cpp run every implementation of one interface
     "src/attention/host/avx512_dot.cpp": "block_kernel_oracle_test",
     "src/attention/host/avx512_fma.cpp": "block_kernel_oracle_test",

@@ -27,6 +27,7 @@ def facts():
         "shared_data": (ROOT / "../shared/data").is_dir(),
         "mount_namespaces": may_mount(),
         "mpirun": shutil.which("mpirun") is not None,
+        "gpu": pathlib.Path("/dev/nvidia0").exists(),
         "cores": len(re.findall(r"^processor\s*:", cpu, re.M)),
     }
 

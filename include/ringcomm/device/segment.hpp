@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,8 @@ class Segment {
   /// or not sealed against shrinking (its owner could then kill us with a signal). Closes `fd` also on
   /// failure.
   static Result<std::shared_ptr<Segment>> map_read_only(int fd, std::size_t bytes);
+  /// Memory of another allocator (a GPU's, a caller's); `release` runs when the last reader is gone.
+  static std::shared_ptr<Segment> adopt(std::byte* data, std::size_t bytes, std::function<void()> release);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -52,6 +55,7 @@ class Segment {
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   int fd_ = -1;
+  std::function<void()> release_;  ///< of adopted memory
   bool is_pinned_ = false;
   bool is_excluded_from_fork_ = false;
   std::uint32_t fork_generation_ = 0;  ///< of the process that excluded it

@@ -2,34 +2,20 @@
 #include "ringcomm/device/device.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "core/try.hpp"
+#include "device/copy_check.hpp"
 #include "device/host/event.hpp"
 #include "device/host/nontemporal_copy.hpp"
 #include "device/host/stream.hpp"
-#include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0 {
 namespace {
 
 /// DESIGN's default for an operation: how long a copy waits for room in the stream's queue.
 constexpr std::chrono::minutes kEnqueueMax{10};
-
-Status check_copy(const void* target, const void* source, std::size_t bytes) {
-  if (bytes != 0 && (target == nullptr || source == nullptr)) {
-    return Status::invalid_argument(
-        concat("copy of ", bytes, " bytes with a null ", target == nullptr ? "target" : "source"));
-  }
-  const auto first = reinterpret_cast<std::uintptr_t>(target),
-             other = reinterpret_cast<std::uintptr_t>(source);
-  if (bytes != 0 && (first > other ? first - other : other - first) < bytes) {
-    return Status::invalid_argument(concat("copy of ", bytes, " bytes between ranges that overlap"));
-  }
-  return {};
-}
 
 class HostDevice final : public Device {
  public:

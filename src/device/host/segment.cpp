@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "device/host/fork_guard.hpp"
 #include "device/host/memory_policy.hpp"
@@ -154,7 +155,19 @@ Result<std::shared_ptr<Segment>> Segment::map_read_only(int fd, std::size_t byte
   return segment;
 }
 
+std::shared_ptr<Segment> Segment::adopt(std::byte* data, std::size_t bytes, std::function<void()> release) {
+  std::shared_ptr<Segment> segment(new Segment);
+  segment->data_ = data;
+  segment->bytes_ = bytes;
+  segment->release_ = std::move(release);
+  return segment;
+}
+
 Segment::~Segment() {
+  if (release_) {
+    release_();
+    return;
+  }
   const bool is_unmapped_here = is_excluded_from_fork_ && fork_generation_ != fork_generation();
   if (data_ != nullptr && !is_unmapped_here) munmap(data_, bytes_);
   if (fd_ >= 0) close(fd_);
