@@ -9,6 +9,7 @@
 #include "ringcomm/collectives/ring_rotation.hpp"
 #include "ringcomm/collectives/softmax_stats.hpp"
 #include "ringcomm/comm/communicator.hpp"
+#include "ringcomm/comm/parallel_grid.hpp"
 #include "ringcomm/core/env.hpp"
 #include "ringcomm/core/log.hpp"
 #include "ringcomm/core/result.hpp"
