@@ -40,7 +40,8 @@ class MessagePort {
   static constexpr std::size_t kControlBytesMax = 4096;
 
   /// Transfers may be in flight after a failure: the port lets go of them without touching their memory
-  /// again.
+  /// again. Control messages that were sent before are still delivered, if that is possible within a second
+  /// or two.
   virtual ~MessagePort() = default;
   virtual std::string_view name() const = 0;
   /// False when the launcher kills all ranks once one dies (MPI).
@@ -53,7 +54,8 @@ class MessagePort {
   /// Copies `bytes`. Delivered once, in order with other control messages to the same peer.
   virtual Status send_control(int peer, std::span<const std::byte> bytes) = 0;
   /// The transfer that `peer` receives under the same tag. Each (pair, direction, tag) is used once; both
-  /// sides give the same size (> 0), compared by the caller beforehand.
+  /// sides give the same size (> 0), compared by the caller beforehand. Transfers of one pair and direction
+  /// whose tags have the same upper 32 bits are posted in the same order on both sides.
   virtual Result<TransferId> send(int peer, std::uint64_t tag, const std::byte* data, std::size_t bytes) = 0;
   virtual Result<TransferId> receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) = 0;
   /// True once the memory is the caller's again (sent) or holds the data (received); the id is then spent.

@@ -119,15 +119,6 @@ void Endpoint::close(ControlSegment::Lease lease) {
   control_.close(std::move(lease));
 }
 
-void LiveCounters::add_to(TransportCounters& sum) const {
-  const auto value = [](const Count& count) { return count.value.load(std::memory_order_relaxed); };
-  sum.messages += value(messages);
-  sum.bytes_offered += value(bytes_offered);
-  sum.bytes_copied += value(bytes_copied);
-  sum.bytes_viewed += value(bytes_viewed);
-  sum.sleeps += value(sleeps);
-}
-
 void Endpoint::attach(const LiveCounters& counters) {
   const std::lock_guard lock(mutex_);
   live_counters_.push_back(&counters);

@@ -2,7 +2,6 @@
 // One rank's end of the connections, shared by its transport and its channels, whichever goes last.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,22 +13,11 @@
 #include "ringcomm/transport/transport.hpp"
 #include "transport/common/control_segment.hpp"
 #include "transport/common/failure.hpp"
+#include "transport/common/live_counters.hpp"
 #include "transport/common/segment_table.hpp"
 #include "transport/common/wait.hpp"
 
 namespace ringcomm::inline v0::transport {
-
-/// TransportCounters that one thread adds to while others read.
-struct LiveCounters {
-  struct Count {
-    std::atomic<std::uint64_t> value{0};
-    void add(std::uint64_t n) {
-      value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-    }
-  };
-  Count messages, bytes_offered, bytes_copied, bytes_viewed, sleeps;
-  void add_to(TransportCounters& sum) const;
-};
 
 class Endpoint {
  public:

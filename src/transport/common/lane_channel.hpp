@@ -93,9 +93,6 @@ class LaneChannel final : public TransportChannel {
   void say_awaited(const Member* m);
 
   Status explain_timeout(const Wait& wait);
-  std::string arrivals(const Descriptor& mine, const Member& culprit) const;
-  /// The end of the chain "rank 1 waits for rank 0, rank 0 waits for rank 3".
-  const Member& follow_waits(const Member& first) const;
 
   Status fail(Status status, const Member& culprit) {
     return endpoint_->fail(std::move(status), culprit.rank);

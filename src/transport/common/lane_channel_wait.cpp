@@ -5,12 +5,10 @@
 #include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
 #include "transport/common/lane_channel.hpp"
+#include "transport/common/wait_report.hpp"
 
 namespace ringcomm::inline v0::transport {
 namespace {
-
-std::string place(const Descriptor& d) { return concat(name_of(d.op), " #", d.sequence); }
-std::string place_and_step(const Descriptor& d) { return concat(place(d), " step ", d.step); }
 
 /// The member's head; a line that is rewritten in this moment counts as "nothing entered".
 Descriptor head_of(const HeadLine& head) {
@@ -19,10 +17,6 @@ Descriptor head_of(const HeadLine& head) {
     if (try_read_shared(head.entered, entered)) return entered;
   }
   return {};
-}
-
-bool has_arrived(const Descriptor& head, const Descriptor& mine) {
-  return head.op != OpCode::none && has_reached(head.sequence, mine.sequence);
 }
 
 std::string_view missing_act(Sleeping what) {
@@ -37,8 +31,6 @@ std::string_view missing_act(Sleeping what) {
       return " did not offer its block to rank ";
   }
 }
-
-void append_rank(std::string& list, int rank) { list += concat(list.empty() ? "" : ", ", rank); }
 
 }  // namespace
 
@@ -99,54 +91,24 @@ Status LaneChannel::check_deadline(Wait& wait) {
   return explain_timeout(wait);
 }
 
-const LaneChannel::Member& LaneChannel::follow_waits(const Member& first) const {
-  const Member* last = &first;
-  for (std::size_t hop = 0; hop < members_.size(); ++hop) {
-    const std::uint32_t awaits = last->head->awaits.load(std::memory_order_acquire);
-    if (awaits == 0) return *last;
-    if (awaits > members_.size() || static_cast<int>(awaits) == position_ + 1) break;
-    last = &members_[awaits - 1];
-  }
-  return first;  // all wait for each other
-}
-
-std::string LaneChannel::arrivals(const Descriptor& mine, const Member& culprit) const {
-  std::string arrived;
-  std::string missing;
-  for (const Member& m : members_) {
-    if (position_of(m) == position_ || &m == &culprit) continue;
-    append_rank(has_arrived(head_of(*m.head), mine) ? arrived : missing, m.rank);
-  }
-  std::string text;
-  if (!arrived.empty()) text += concat("; arrived: rank ", arrived);
-  if (!missing.empty()) text += concat("; also missing: rank ", missing);
-  return text;
-}
-
 Status LaneChannel::explain_timeout(const Wait& wait) {
-  const Member& culprit = follow_waits(wait.member);
-  const Descriptor head = head_of(*culprit.head);
-  const std::int64_t waited_ms = (now_ns() - wait.started_ns + 500'000) / 1'000'000;
-  const int my_rank = endpoint_->rank();
-  std::string text = concat("rank ", culprit.rank);
-  if (entered_.op != OpCode::none && !has_arrived(head, wait.mine)) {
-    text += concat(" did not arrive in ", place(wait.mine), " within ", waited_ms, " ms (");
-    text += head.op == OpCode::none ? std::string("it has not entered any operation")
-                                    : concat("it is still in ", place(head));
-    text += arrivals(wait.mine, culprit) + ")";
-  } else if (&culprit == &wait.member) {
-    text += concat(missing_act(wait.what), my_rank, " in ", place_and_step(wait.mine), " within ", waited_ms,
-                   " ms");
-    if (head.op != OpCode::none) text += concat(" (it has entered ", place(head), ")");
-  } else {
-    text += concat(" does not go on in ", place(wait.mine), ": rank ", my_rank, " waited ", waited_ms,
-                   " ms for rank ", wait.member.rank, ", which waits for rank ", culprit.rank,
-                   " directly or through others");
+  std::vector<MemberState> states;
+  for (const Member& m : members_) {
+    states.push_back({.rank = m.rank,
+                      .entered = head_of(*m.head),
+                      .awaits = m.head->awaits.load(std::memory_order_acquire)});
   }
+  const WaitReport report = explain_wait({.members = states,
+                                          .own = static_cast<std::size_t>(position_),
+                                          .awaited = static_cast<std::size_t>(position_of(wait.member)),
+                                          .has_announced = entered_.op != OpCode::none,
+                                          .in = &wait.mine,
+                                          .missing_act = missing_act(wait.what),
+                                          .waited_ms = (now_ns() - wait.started_ns + 500'000) / 1'000'000});
   // The culprit may have given up in this moment, and no longer says for whom it waited: its reason is the
   // better.
   RINGCOMM_TRY(endpoint_->check_peers(&wait.mine));
-  return fail(Status::timeout(std::move(text)), culprit);
+  return endpoint_->fail(Status::timeout(report.text), report.culprit);
 }
 
 }  // namespace ringcomm::inline v0::transport
