@@ -15,11 +15,6 @@
 #include "ringcomm/core/text.hpp"
 #include "transport/plugin_abi.hpp"
 
-namespace ringcomm::inline v0 {
-// Weak until every build has the message transport.
-TransportFactory message_transport(MessagePortFactory make) __attribute__((weak));
-}  // namespace ringcomm::inline v0
-
 namespace ringcomm::inline v0::transport {
 namespace {
 
@@ -142,7 +137,6 @@ class PluginTransport final : public Transport {
   Status load() const {
     if (inner_) return {};
     RINGCOMM_TRY_ASSIGN(auto make_port, load_plugin(plugin_));
-    if (message_transport == nullptr) return Status::internal("this build has no message transport");
     inner_ = message_transport(std::move(make_port))();
     return {};
   }
