@@ -47,10 +47,18 @@ int main(int argc, char** argv) {
     const char* name;
     void (*run)(void);
   } tests[] = {
-      {"border", border_test},         {"collectives", collectives_test}, {"comm", comm_test},
-      {"comm_split", comm_split_test}, {"config", config_test},           {"dlpack", dlpack_test},
-      {"group", group_test},           {"memory", memory_test},           {"rotation", rotation_test},
-      {"softmax", softmax_test},       {"stream", stream_test},
+      {"border", border_test},
+      {"collectives", collectives_test},
+      {"comm", comm_test},
+      {"comm_split", comm_split_test},
+      {"config", config_test},
+      {"dlpack", dlpack_test},
+      {"group", group_test},
+      {"memory", memory_test},
+      {"rotation", rotation_test},
+      {"softmax", softmax_test},
+      {"softmax_scatter", softmax_scatter_test},
+      {"stream", stream_test},
   };
   for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); ++i) {
     if (argc != 2 || strcmp(argv[1], tests[i].name) != 0) continue;

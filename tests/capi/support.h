@@ -60,6 +60,7 @@ void group_test(void);
 void memory_test(void);
 void rotation_test(void);
 void softmax_test(void);
+void softmax_scatter_test(void);
 void stream_test(void);
 
 #endif
