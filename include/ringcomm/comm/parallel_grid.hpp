@@ -31,6 +31,7 @@ struct ParallelSizes {
   int cp = 1;
   int pp = 1;
   int dp = 0;  ///< 0: what the others leave of the world
+  friend bool operator==(const ParallelSizes&, const ParallelSizes&) = default;
 };
 
 /// A value without sockets: every rank makes the same one from the same numbers.
@@ -88,9 +89,6 @@ class ParallelGrid {
   std::string order_;
   std::vector<Table> tables_;
 };
-inline bool operator==(const ParallelSizes& a, const ParallelSizes& b) {
-  return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp && a.dp == b.dp;
-}
 
 /// A group whose ranks are on more than one host.
 struct CrossingGroup {
