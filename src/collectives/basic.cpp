@@ -10,8 +10,8 @@
 
 #include "collectives/channel_state.hpp"
 #include "collectives/memory_range.hpp"
-#include "collectives/pack.hpp"
 #include "collectives/plan_check.hpp"
+#include "collectives/staged_run.hpp"
 #include "comm/guard.hpp"
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
@@ -21,10 +21,6 @@
 namespace ringcomm::inline v0 {
 namespace collectives {
 namespace {
-
-plan::Access access_of(const Channel& channel) {
-  return channel.capabilities().direct_read ? plan::Access::direct_read : plan::Access::two_sided;
-}
 
 Result<std::shared_ptr<Runnable>> make_barrier(Channel& channel) {
   const plan::BarrierRule rule{.ranks = channel.size(), .access = access_of(channel)};
@@ -42,30 +38,19 @@ struct Gather {
   TensorView input;
   std::byte* output = nullptr;
   std::vector<std::int64_t> counts;
-  std::int64_t first = 0;     ///< element of the own block in the output
-  bool is_in_place = false;   ///< the input is that very place
-  bool is_offerable = false;  ///< contiguous and readable by peers
+  std::int64_t first = 0;    ///< element of the own block in the output
+  bool is_in_place = false;  ///< the input is that very place
+  bool is_readable = false;  ///< by peers, where it lies
 
   std::uint64_t bytes_of_block(std::size_t rank) const {
     return static_cast<std::uint64_t>(counts[rank]) * bytes_of(input.dtype);
   }
 };
 
-class GatherRun : public Runnable {
+class GatherRun : public StagedRun {
  public:
-  GatherRun(Channel& channel, TensorView input) : channel_(channel), input_(input) {}
-
-  /// Takes a block for the packed input.
-  Status stage() {
-    RINGCOMM_TRY_ASSIGN(packed_, channel_.allocate(input_.bytes()));
-    prepare = [](Runnable& self) {
-      auto& run = static_cast<GatherRun&>(self);
-      pack(run.input_, run.packed_.data());
-      run.channel_.count_packed(run.input_.bytes());
-    };
-    return {};
-  }
-  std::byte* staged() const { return packed_.data(); }
+  using StagedRun::readable;
+  using StagedRun::StagedRun;
 
   static void place(Runnable& /*self*/, const Compute& step) {
     const std::byte* source = step.view != nullptr ? step.view->data : step.slot;
@@ -73,11 +58,6 @@ class GatherRun : public Runnable {
     std::byte* const target = step.target + step.op.offset;
     if (source != target) std::memcpy(target, source, step.op.bytes);
   }
-
- private:
-  Channel& channel_;
-  TensorView input_;
-  ArenaBlock packed_;
 };
 
 Status check_counts(const Channel& channel, const TensorView& input, std::span<const std::int64_t> counts) {
@@ -143,7 +123,7 @@ Result<Gather> check_gather(const Channel& channel, const TensorView& input, con
   const auto element = static_cast<std::int64_t>(bytes_of(input.dtype));
   gather.is_in_place =
       input.is_contiguous() && input.data != nullptr && input.data == gather.output + gather.first * element;
-  gather.is_offerable = input.is_contiguous() && channel.is_offerable(input.data, input.bytes());
+  gather.is_readable = is_readable(channel, input);
   RINGCOMM_TRY(check_output(gather, output));
   return gather;
 }
@@ -155,12 +135,8 @@ Result<std::shared_ptr<Runnable>> make_gather(Channel& channel, const Gather& ga
   RINGCOMM_TRY(check_plan(
       rule.ranks, [&](int rank) { return plan::all_gather_slice(rule, rank); }, all_blocks(rule.ranks)));
   RINGCOMM_TRY_ASSIGN(auto slice, plan::all_gather_slice(rule, channel.rank()));
-  auto made = std::make_shared<GatherRun>(channel, gather.input);
-  std::byte* own = static_cast<std::byte*>(gather.input.data);
-  if (!gather.is_offerable) {
-    RINGCOMM_TRY(made->stage());
-    own = made->staged();
-  }
+  auto made = std::make_shared<GatherRun>(channel);
+  RINGCOMM_TRY_ASSIGN(std::byte* const own, made->readable(gather.input));
   made->common.op = OpCode::all_gather;
   made->common.dtype = gather.input.dtype;
   // Sizes travel as bytes with every block, so that a difference is named in numbers.
@@ -178,14 +154,8 @@ Result<Work> barrier(Channel& channel, const CallOptions& options) {
   return comm::guard("barrier", [&]() -> Result<Work> {
     auto& programs = collectives::ChannelState::of(channel).programs;
     const auto key = collectives::ProgramKey().add(static_cast<std::uint64_t>(OpCode::barrier));
-    auto runnable = programs.find(key, {});
-    if (!runnable) {
-      auto made = collectives::make_barrier(channel);
-      RINGCOMM_TRY(collectives::prepared_or_failed(channel, made.status()));
-      runnable = std::move(made).value();
-      programs.insert(key, {}, runnable);
-    }
-    return collectives::launch(channel, runnable, options);
+    return collectives::launch_cached(channel, programs, key, {}, options,
+                                      [&] { return collectives::make_barrier(channel); });
   });
 }
 
@@ -196,17 +166,11 @@ Result<Work> all_gather(Channel& channel, const TensorView& input, const TensorV
     auto& programs = collectives::ChannelState::of(channel).programs;
     const auto key = collectives::ProgramKey()
                          .add(static_cast<std::uint64_t>(OpCode::all_gather))
-                         .add(static_cast<std::uint64_t>(gather.is_offerable))
+                         .add(static_cast<std::uint64_t>(gather.is_readable))
                          .add(input)
                          .add(output);
-    auto runnable = programs.find(key, gather.counts);
-    if (!runnable) {
-      auto made = collectives::make_gather(channel, gather);
-      RINGCOMM_TRY(collectives::prepared_or_failed(channel, made.status()));
-      runnable = std::move(made).value();
-      programs.insert(key, gather.counts, runnable);
-    }
-    return collectives::launch(channel, runnable, options);
+    return collectives::launch_cached(channel, programs, key, gather.counts, options,
+                                      [&] { return collectives::make_gather(channel, gather); });
   });
 }
 

@@ -53,9 +53,25 @@ class ProgramCache {
   std::uint64_t clock_ = 0;
 };
 
+/// How many messages have gone from one member to another: the sequence numbers of send_recv, which takes
+/// only the members of its pairs (docs/decisions/0008). Touched where operations run, in stream order.
+class PairCounts {
+ public:
+  explicit PairCounts(int members)
+      : sent_(static_cast<std::size_t>(members)), received_(static_cast<std::size_t>(members)) {}
+  /// From 1, as channel sequences.
+  std::uint32_t next(bool is_send, int peer) {
+    return ++(is_send ? sent_ : received_)[static_cast<std::size_t>(peer)];
+  }
+
+ private:
+  std::vector<std::uint32_t> sent_;
+  std::vector<std::uint32_t> received_;
+};
+
 class ChannelState {
  public:
-  explicit ChannelState(Channel& channel) : channel_(channel) {}
+  explicit ChannelState(Channel& channel) : pair_counts(channel.size()), channel_(channel) {}
   /// Lets an unfinished operation end for kDrain, then fails the communicator.
   ~ChannelState();
   ChannelState(const ChannelState&) = delete;
@@ -63,6 +79,8 @@ class ChannelState {
   static ChannelState& of(Channel& channel);
 
   ProgramCache programs;
+  PairCounts pair_counts;
+  std::vector<std::int64_t> scratch;  ///< of a call, kept so that repeated calls allocate nothing
   /// Lanes serve one thread or stream at a time: waits for the last stream-ordered operation unless the next
   /// one follows it on the same stream. Its failure is returned by the health check, not here.
   Status settle(StreamView next, Deadline deadline);

@@ -20,11 +20,16 @@ struct Run {
   Deadline deadline;
 };
 
+void enter(const Run& run) {
+  if (run.runnable.number != nullptr) return run.runnable.number(run.runnable);
+  run.channel.transport().announce(run.descriptor);
+  run.runnable.program.set_sequence(run.descriptor.sequence);
+}
+
 Status run_items(const Run& run) {
   Program& program = run.runnable.program;
   TransportChannel& lanes = run.channel.transport();
-  lanes.announce(run.descriptor);
-  program.set_sequence(run.descriptor.sequence);
+  enter(run);
   if (run.runnable.prepare != nullptr) run.runnable.prepare(run.runnable);
   for (const Item& item : program.items) {
     if (item.kind == Item::Kind::compute) {
@@ -85,8 +90,7 @@ Status enqueue_whole(const Run& run, std::shared_ptr<Runnable> runnable, Complet
 Status submit_items(const Run& run, StreamView stream) {
   Runnable& runnable = run.runnable;
   Program& program = runnable.program;
-  run.channel.transport().announce(run.descriptor);
-  program.set_sequence(run.descriptor.sequence);
+  enter(run);
   if (runnable.prepare != nullptr) {
     RINGCOMM_TRY(stream.impl->enqueue(Task([&runnable] {
                                         runnable.prepare(runnable);
@@ -169,6 +173,7 @@ Result<Work> launch(Channel& channel, const std::shared_ptr<Runnable>& runnable,
   if (!settled.is_ok()) return channel.fail(std::move(settled));
   Run run{channel, *runnable, scope.descriptor(), scope.deadline()};
   run.descriptor.bytes = common.bytes;
+  run.descriptor.block = common.block;
   if (options.stream) {
     auto work = run_in_stream(run, runnable, options.stream);
     if (!work.is_ok()) return channel.fail(work.status());

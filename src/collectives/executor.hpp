@@ -19,13 +19,16 @@ class Runnable {
  public:
   virtual ~Runnable() = default;
   Program program;
-  /// Op, data type, reduce op and signature of all descriptors; `bytes` is announced (the size of a row), so
-  /// that ranks whose shapes differ hear numbers before hashes.
+  /// Op, data type, reduce op and signature of all descriptors; `bytes` (the size of a row) and `block` (the
+  /// root) are announced, so that ranks whose values differ hear numbers before hashes.
   Descriptor common;
 
   /// Before the first operation of a run (packing), in stream order.
   void (*prepare)(Runnable& self) = nullptr;
   void (*compute)(Runnable& self, const Compute& step) = nullptr;
+  /// For operations that not all members take part in: numbers the transport operations, and nothing is
+  /// announced. Null: the channel's sequence for all of them.
+  void (*number)(Runnable& self) = nullptr;
 };
 
 /// Begins the operation, runs it inline (no stream) or in stream order, and makes its failure the

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "collectives/channel_state.hpp"
 #include "collectives/executor.hpp"
 #include "core/try.hpp"
 #include "ringcomm/plan/verify.hpp"
@@ -41,6 +42,20 @@ inline Status prepared_or_failed(Channel& channel, Status status) {
   const bool is_harmless = status.is_ok() || status.code() == StatusCode::invalid_argument ||
                            status.code() == StatusCode::not_available;
   return is_harmless ? status : channel.fail(std::move(status));
+}
+
+/// Runs the program of `key` and `list`, which `make` makes when it is not in the cache.
+template <class Make>
+Result<Work> launch_cached(Channel& channel, ProgramCache& programs, const ProgramKey& key,
+                           std::span<const std::int64_t> list, const CallOptions& options, Make&& make) {
+  auto runnable = programs.find(key, list);
+  if (!runnable) {
+    auto made = make();
+    RINGCOMM_TRY(prepared_or_failed(channel, made.status()));
+    runnable = std::move(made).value();
+    programs.insert(key, list, runnable);
+  }
+  return launch(channel, runnable, options);
 }
 
 }  // namespace ringcomm::inline v0::collectives

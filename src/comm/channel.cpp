@@ -61,7 +61,9 @@ Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op
   scope.descriptor_.dtype = dtype;
   scope.descriptor_.reduce_op = reduce_op;
   scope.descriptor_.signature = signature;
-  scope.descriptor_.sequence = ++parts_->sequence;
+  // Members outside its pairs do not call send_recv: it may not count among what all members count.
+  if (op != OpCode::send_recv) ++parts_->sequence;
+  scope.descriptor_.sequence = parts_->sequence;
   if (announce == Announce::now) parts_->lanes->announce(scope.descriptor_);
   return scope;
 }

@@ -76,7 +76,7 @@ Status compare(const Descriptor& mine, int my_rank, const Descriptor& theirs, in
   }
   if (mine.signature != theirs.signature) return differ("plan signature", mine.signature, theirs.signature);
   if (mine.step != theirs.step) return differ("step", mine.step, theirs.step);
-  return differ("block owner", mine.block, theirs.block);
+  return differ(mine.op == OpCode::broadcast ? "root" : "block owner", mine.block, theirs.block);
 }
 
 }  // namespace ringcomm::inline v0

@@ -8,6 +8,8 @@
 
 #include "collectives/rank_data.hpp"
 #include "core/try.hpp"
+#include "ringcomm/collectives/exchange.hpp"
+#include "ringcomm/collectives/reduce.hpp"
 #include "ringcomm/collectives/ring_rotation.hpp"
 #include "ringcomm/collectives/softmax_stats.hpp"
 #include "support/allocation_count.hpp"
@@ -104,6 +106,32 @@ TEST(CollectivesAllocationTest, RepeatedSoftmaxAllReducesAllocateNothing) {
                 return {};
               }),
               0);
+  }
+}
+
+TEST(CollectivesAllocationTest, RepeatedReductionsAndExchangesAllocateNothing) {
+  for (const std::int64_t count : {64, 4096}) {  // one round, and two
+    EXPECT_EQ(
+        allocations_of([&](Communicator& comm, const auto& next_round) -> Status {
+          Channel& channel = comm.channel();
+          RINGCOMM_TRY_ASSIGN(const Window window, comm.allocate(static_cast<std::size_t>(count) * 12));
+          const auto view = [&](std::int64_t first, std::int64_t elements) {
+            return TensorView::contiguous(window.span<float>().data() + first, DType::float32, {elements});
+          };
+          const PointToPoint group[] = {
+              {.kind = PointToPoint::Kind::send, .peer = 1 - comm.rank(), .tensor = view(0, count)},
+              {.kind = PointToPoint::Kind::receive, .peer = 1 - comm.rank(), .tensor = view(count, count)}};
+          const TensorView part = view(2 * count, count / 2);
+          for (int i = 0; i < kRoundsInAll; ++i) {
+            RINGCOMM_TRY(all_reduce(channel, view(0, count), view(0, count), ReduceOp::max).status());
+            RINGCOMM_TRY(reduce_scatter(channel, view(0, count), part, ReduceOp::max).status());
+            RINGCOMM_TRY(broadcast(channel, view(0, count), view(count, count), 0).status());
+            RINGCOMM_TRY(send_recv(channel, group).status());
+            next_round();
+          }
+          return {};
+        }),
+        0);
   }
 }
 

@@ -40,8 +40,10 @@ struct PointToPoint {
   TensorView tensor;  ///< send: any strides; receive: contiguous
 };
 
-/// Messages that proceed together, so that no order of them can deadlock. Between two members the k-th send
-/// meets the k-th receive of the same call number. A member that neither sends nor receives need not call.
+/// Messages that proceed together, so that no order of them can deadlock. From one member to another the k-th
+/// send meets the k-th receive, counted over all calls on this channel; give both in calls of the same number
+/// between the two (transports that demand groups, as NCCL's, refuse another grouping). A member that neither
+/// sends nor receives need not call. Sends and receives keep their order among the channel's collectives.
 /// Zero elements are legal and still meet. Errors: mismatch naming sizes or dtypes that differ, on both
 /// sides.
 Result<Work> send_recv(Channel& channel, std::span<const PointToPoint> group,

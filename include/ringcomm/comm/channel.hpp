@@ -59,10 +59,11 @@ class Channel {
   /// What open_channel() was given.
   const ChannelOptions& options() const;
 
-  /// Starts the next operation: checks fork, thread rule and health, counts the sequence, announces it to the
-  /// peers. `deadline` zero means the channel's, or else the communicator's. Errors: not_available in a
-  /// forked child, invalid_argument when another thread is inside (debug builds) or this channel's last
-  /// operation has not ended (a rotation between two steps), the communicator's failure.
+  /// Starts the next operation: checks fork, thread rule and health, counts the sequence (not for send_recv,
+  /// whose messages are counted by pair), announces it to the peers. `deadline` zero means the channel's, or
+  /// else the communicator's. Errors: not_available in a forked child, invalid_argument when another thread
+  /// is inside (debug builds) or this channel's last operation has not ended (a rotation between two steps),
+  /// the communicator's failure.
   Result<OperationScope> begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
                                std::chrono::milliseconds deadline = {}, Announce announce = Announce::now);
   /// Makes `reason` this communicator's failure (unless it has one) and tells all ranks. Returns the failure

@@ -80,7 +80,6 @@ Status LaneChannel::check_member(const Wait& wait) {
   if (theirs.op == OpCode::none || entered_.op == OpCode::none || theirs.sequence != entered_.sequence)
     return {};
   theirs.step = entered_.step;
-  theirs.block = entered_.block;
   Status same = compare(entered_, my_rank, theirs, m.rank);
   return same.is_ok() ? same : fail(std::move(same), m);
 }

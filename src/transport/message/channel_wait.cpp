@@ -163,7 +163,6 @@ Status MessageChannel::check_member(const Wait& wait, const Lane& l) {
   if (theirs.op == OpCode::none || entered_.op == OpCode::none || theirs.sequence != entered_.sequence)
     return {};
   theirs.step = entered_.step;
-  theirs.block = entered_.block;
   Status same = compare(entered_, core_->rank(), theirs, l.rank);
   return same.is_ok() ? same : fail(std::move(same), l);
 }

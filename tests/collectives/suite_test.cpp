@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suite of all collectives (its oracles: tests/conformance/collectives_suite.hpp) with ranks as threads,
+// over transports that read in place, pass messages in groups, and are slow at random.
+#include <gtest/gtest.h>
+
+#include "collectives/media.hpp"
+#include "conformance/collectives_suite.hpp"
+#include "support/delayed_transport.hpp"
+
+namespace ringcomm {
+namespace {
+
+using namespace test;
+
+class CollectivesSuiteTest : public testing::TestWithParam<MediumAndRanks> {};
+
+TEST_P(CollectivesSuiteTest, EveryCollectiveKeepsItsPromise) {
+  const Status status =
+      run_on(GetParam(), [](Communicator& comm) { return conformance::run_collectives_suite(comm); });
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+std::vector<MediumAndRanks> media() {
+  std::vector<MediumAndRanks> all = thread_media();
+  testing_support::DelayOptions delay;
+  delay.most = std::chrono::microseconds(100);
+  delay.inside_batches = true;
+  all.push_back({"delayed", 3, {testing_support::delayed_transport(inproc_transport(), delay)}});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Media, CollectivesSuiteTest, testing::ValuesIn(media()), name_of_case);
+
+}  // namespace
+}  // namespace ringcomm
