@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "try.hpp"
@@ -37,6 +38,12 @@ std::size_t copies_needed(std::size_t bytes_each, std::size_t bytes_wanted, int 
   if (!is_cold || bytes_each == 0) return 1;
   const std::size_t per_rank = std::min(bytes_wanted / static_cast<std::size_t>(ranks), kRankBytesMax);
   return std::max<std::size_t>(1, (per_rank + bytes_each - 1) / bytes_each);
+}
+
+void Buffer::replicate() {
+  for (std::size_t i = 0; i < copies_; ++i) {
+    if (i != index_ && bytes_ > 0) std::memcpy(base_ + i * stride_, data(), bytes_);
+  }
 }
 
 Result<Buffer> Buffer::allocate(Communicator& comm, const Options& options, std::size_t bytes,

@@ -26,6 +26,8 @@ class Buffer {
   std::byte* data() const { return base_ + index_ * stride_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t copies() const { return copies_; }
+  /// Gives every copy the contents of the present one.
+  void replicate();
   /// Moves on to the next copy.
   void advance() { index_ = (index_ + 1) % copies_; }
 

@@ -49,6 +49,8 @@ class Case {
   virtual Result<std::int64_t> check(Buffers buffers) = 0;
   /// Further columns over the runs since start_counting(): (title, value), the same titles on all ranks.
   virtual std::vector<std::pair<std::string, double>> extras() { return {}; }
+  /// A line for the footer over all checks so far, the same on all ranks; empty for none.
+  virtual std::string remark() const { return {}; }
   /// After the warm-up.
   virtual void start_counting() {}
 
@@ -64,6 +66,7 @@ class Case {
 
 std::unique_ptr<Case> make_ring_rotate(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_softmax_all_reduce(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_softmax_reduce_scatter(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_all_gather(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_ring_attention(Communicator& comm, const Options& options);
 /// By options.op, which must be one of operations().

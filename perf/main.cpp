@@ -47,9 +47,11 @@ class Report {
     std::fflush(stdout);
     rows_.push_back(row);
   }
-  Status close(std::int64_t wrong, const std::string& memory) {
+  Status close(std::int64_t wrong, const std::string& memory, const std::string& remark) {
+    remark_ = remark;
     const Verdict verdict = judge(wrong, rows_);
-    fmt::print("{}{}", memory, format_footer(options_, verdict));
+    fmt::print("{}{}{}", memory, remark.empty() ? "" : "# " + remark + "\n",
+               format_footer(options_, verdict));
     std::fflush(stdout);
     PERF_TRY(write(verdict, {}));
     if (wrong != 0) return Status::corrupt_data(concat(wrong, " elements are wrong"));
@@ -64,17 +66,19 @@ class Report {
  private:
   Status write(const Verdict& verdict, const std::string& error) {
     if (file_.empty()) return {};
-    return write_file(file_,
-                      format_json(options_, run_,
-                                  {.arguments = start_.arguments, .start_time = start_.time, .error = error},
-                                  verdict, rows_));
+    return write_file(
+        file_,
+        format_json(
+            options_, run_,
+            {.arguments = start_.arguments, .start_time = start_.time, .remark = remark_, .error = error},
+            verdict, rows_));
   }
 
   const Options& options_;
   const Start& start_;
   RunInfo run_;
   std::vector<Row> rows_;
-  std::string file_;
+  std::string file_, remark_;
 };
 
 /// wrong data has no StatusCode of its own: corrupt_data is what this program returns for it.
@@ -93,7 +97,7 @@ Status run_rank(Communicator& comm, const Options& options, const Start& start) 
   if (options.memory_report) {
     PERF_TRY_ASSIGN(memory, describe_memory(comm));
   }
-  if (comm.rank() == 0) return report.close(wrong.value(), memory);
+  if (comm.rank() == 0) return report.close(wrong.value(), memory, subject->remark());
   return wrong.value() == 0 ? Status() : Status::corrupt_data(concat(wrong.value(), " elements are wrong"));
 }
 

@@ -16,6 +16,7 @@ struct Maker {
 constexpr std::array kMakers{
     Maker{"ring_rotate", make_ring_rotate},
     Maker{"softmax_all_reduce", make_softmax_all_reduce},
+    Maker{"softmax_reduce_scatter", make_softmax_reduce_scatter},
     Maker{"all_gather", make_all_gather},
     Maker{"ring_attention", make_ring_attention},
 };

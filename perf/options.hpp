@@ -67,6 +67,7 @@ struct Options {
   std::size_t chunk_bytes = 0;
   std::int64_t head_dim = 128;
   MergeChoice algorithm = MergeChoice::automatic;
+  MergeOrder order = MergeOrder::canonical;
   PartialForm form = PartialForm::normalised;
   std::int64_t tokens = 4096;
   int q_heads = 32, kv_heads = 8, workers = 1;

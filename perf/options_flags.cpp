@@ -149,6 +149,8 @@ void add_merge(CLI::App& app, Options& o) {
                                        {"packed_all_to_all", MergeChoice::packed_all_to_all},
                                        {"gather_stats", MergeChoice::gather_stats},
                                        {"recursive_doubling", MergeChoice::recursive_doubling}}));
+  merge->add_option("--order", o.order, "canonical, or fast for recursive_doubling")
+      ->transform(one_of<MergeOrder>({{"canonical", MergeOrder::canonical}, {"fast", MergeOrder::fast}}));
   merge->add_option("--form", o.form, "normalised (out, lse) or unnormalised (m, l, out)")
       ->transform(one_of<PartialForm>(
           {{"normalised", PartialForm::normalised}, {"unnormalised", PartialForm::unnormalised}}));

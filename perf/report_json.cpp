@@ -96,7 +96,7 @@ Json config_json(const Options& options, const RunInfo& run) {
   return json;
 }
 
-Json ringcomm_json(const Options& options, const RunInfo& run) {
+Json ringcomm_json(const Options& options, const RunInfo& run, const std::string& remark) {
   Json paths = Json::array();
   for (const RankInfo& rank : run.ranks) paths.push_back(rank.paths);
   return {{"version", RINGCOMM_VERSION},
@@ -107,7 +107,8 @@ Json ringcomm_json(const Options& options, const RunInfo& run) {
           {"paths", paths},
           {"memory", options.memory == Memory::window ? "window" : "private"},
           {"cold", text_of(options.is_cold)},
-          {"background", options.background}};
+          {"background", options.background},
+          {"remark", remark}};
 }
 
 /// A group's id carries its secret.
@@ -154,7 +155,7 @@ std::string format_json(const Options& options, const RunInfo& run, const JsonIn
                     {"okay", verdict.least_bus ? text_of(verdict.bandwidth_is_ok()) : "unchecked"}}},
                   {"errors", errors},
                   {"end_time", time_now()},
-                  {"ringcomm", ringcomm_json(options, run)}};
+                  {"ringcomm", ringcomm_json(options, run, input.remark)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -14,6 +14,7 @@ namespace ringcomm::perf {
 struct JsonInput {
   std::vector<std::string> arguments{};
   std::string start_time{};
+  std::string remark{};
   std::string error{};  ///< why the run ended early, or empty
 };
 std::string format_json(const Options& options, const RunInfo& run, const JsonInput& input,

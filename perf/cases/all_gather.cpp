@@ -23,8 +23,10 @@ class AllGather final : public CollectiveCase {
     output_ = Buffer();
     PERF_TRY_ASSIGN(input_, Buffer::allocate(comm_, options_, block_bytes_, unaligned_bytes()));
     PERF_TRY_ASSIGN(output_, Buffer::allocate(comm_, options_, block_bytes_ * ranks(), unaligned_bytes()));
-    for (std::size_t i = 0; i < input_.copies(); ++i, input_.advance()) fill(input_.data());
-    for (std::size_t i = 0; i < output_.copies(); ++i, output_.advance()) fill(own_place());
+    fill(input_.data());
+    fill(own_place());
+    input_.replicate();
+    output_.replicate();
     RowHead head{
         .size = block_bytes_ * ranks(), .count = count(), .type = std::string(nccl_name_of(spec.dtype))};
     head.bus_factor = (comm_.size() - 1.0) / comm_.size();

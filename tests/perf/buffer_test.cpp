@@ -38,6 +38,12 @@ TEST(PerfBufferTest, ColdBufferComesRoundToItsFirstCopy) {
         std::fill_n(buffer->data(), 1000, std::byte{7});
       }
       EXPECT_EQ(buffer->data(), first);
+      std::fill_n(buffer->data(), 1000, std::byte{9});
+      buffer->replicate();
+      for (std::size_t i = 0; i < buffer->copies(); ++i, buffer->advance()) {
+        EXPECT_EQ(buffer->data()[0], std::byte{9});
+        EXPECT_EQ(buffer->data()[999], std::byte{9});
+      }
     }
     return {};
   });

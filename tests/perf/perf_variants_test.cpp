@@ -28,6 +28,13 @@ TEST(PerfVariantsTest, SoftmaxVariantsVerify) {
   for (const std::string flags :
        {"--algorithm one_shot", "--algorithm two_shot", "--form unnormalised", "-d bf16", "-d half"})
     expect_ok("softmax_all_reduce --procs 3 -b 64K -e 64K -n 2 " + flags);
+  expect_ok("softmax_all_reduce -t 3 -b 64K -e 64K -n 2",
+            "# Equal bits on ranks  : yes\n# Out of bounds values : 0 OK");
+  for (const std::string flags : {"--algorithm packed_all_to_all", "--algorithm gather_stats",
+                                  "--algorithm recursive_doubling --order fast"})
+    expect_ok("softmax_all_reduce -t 3 -b 64K -e 64K -n 2 " + flags);
+  for (const std::string flags : {"", "--form unnormalised -d bf16", "--algorithm packed_all_to_all"})
+    expect_ok("softmax_reduce_scatter -t 3 -b 64K -e 64K -n 2 " + flags);
 }
 
 TEST(PerfVariantsTest, LoopFlagsVerify) {
