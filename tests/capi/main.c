@@ -58,6 +58,9 @@ int main(int argc, char** argv) {
       {"rotation", rotation_test},
       {"softmax", softmax_test},
       {"softmax_scatter", softmax_scatter_test},
+
+      {"exchange", exchange_test},
+      {"reduce", reduce_test},
       {"stream", stream_test},
   };
   for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); ++i) {

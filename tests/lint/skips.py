@@ -28,6 +28,7 @@ def facts():
         "mount_namespaces": may_mount(),
         "mpirun": shutil.which("mpirun") is not None,
         "gpu": pathlib.Path("/dev/nvidia0").exists(),
+        "numpy": subprocess.run(["sh", "-c", "/usr/bin/python3 -c 'import numpy'"], capture_output=True, check=False).returncode == 0,
         "cores": len(re.findall(r"^processor\s*:", cpu, re.M)),
     }
 
