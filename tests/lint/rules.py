@@ -24,7 +24,7 @@ LAYER_EXCEPTIONS = {}
 VENDOR_HEADERS = {
     "hwloc": ["src/topology/readers/hwloc"],
     "ucp/": ["src/transport/ucx/"], "uct/": ["src/transport/ucx/"], "ucs/": ["src/transport/ucx/"],
-    "mpi.h": ["src/transport/mpi/", "src/bootstrap/mpi", "include/ringcomm/interop/mpi.hpp", "perf/peers/"],
+    "mpi.h": ["src/transport/mpi/", "src/bootstrap/mpi", "include/ringcomm/interop/mpi.hpp", "perf/peers/", "tests/transport/mpi/"],
     "nccl.h": ["src/transport/nccl/", "include/ringcomm/interop/nccl.hpp"],
     "cuda": ["src/device/cuda/", "src/transport/cuda_ipc/", "src/attention/cuda/", "include/ringcomm/interop/cuda.hpp",
              "tests/device/cuda/"],
@@ -68,6 +68,13 @@ MIRROR_EXCEPTIONS = {
     "src/transport/message/parcels.cpp": "message_transport_test",
     "src/transport/message/transport.cpp": "message_transport_test",
     "src/transport/message/turn.cpp": "message_conformance_test",
+    # tests/transport/mpi/mpi_program.cpp, which mpi_test starts under mpirun
+    "src/transport/mpi/bootstrap.cpp": "mpi_program",
+    "src/transport/mpi/check.cpp": "mpi_program",
+    "src/transport/mpi/mailbox.cpp": "mpi_program",
+    "src/transport/mpi/plugin.cpp": "mpi_program",
+    "src/transport/mpi/port.cpp": "mpi_program",
+    "src/transport/mpi/requests.cpp": "mpi_program",
     "src/transport/shm/memory.cpp": "shm_transport_test",
     "src/transport/ucx/check.cpp": "port_faults_test",
     "src/transport/ucx/connect.cpp": "port_test",
