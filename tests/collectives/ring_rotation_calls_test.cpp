@@ -2,6 +2,7 @@
 // Wrong arguments and calls at the wrong time: refused by name, and the communicator and the rotation go on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -21,6 +22,37 @@ Status refused(Channel& channel, const TensorView& k, const TensorView& v, const
   const Status got = RingRotation::create(channel, k, v, options).status();
   return expect(got.code() == code && got.message().find(part) != std::string::npos,
                 concat("\"", part, "\", got ", got.to_string()));
+}
+
+TEST(RingRotationOptionsTest, ChunksAreTheChannelsUnlessTheRotationNamesThem) {
+  const Status status = run_threads(
+      2,
+      [](Communicator& comm) -> Status {
+        ChannelOptions cut;
+        cut.chunk_bytes = 32;
+        RINGCOMM_TRY_ASSIGN(Channel* const channel, comm.open_channel({0, 1}, 1, cut));
+        std::vector<float> memory(32);  // a block of 128 bytes
+        const TensorView k = TensorView::contiguous(memory.data(), DType::float32, {2, 2, 4});
+        const TensorView v = TensorView::contiguous(memory.data() + 16, DType::float32, {2, 2, 4});
+        const auto largest = [&](Channel& on, std::size_t chunk_bytes) -> Result<std::uint64_t> {
+          RotationOptions options;
+          options.mode = RotationChoice::relay;
+          options.chunk_bytes = chunk_bytes;
+          RINGCOMM_TRY_ASSIGN(auto rotation, RingRotation::create(on, k, v, options));
+          RINGCOMM_TRY(rotation.run([](const RotationStep&) {}));
+          std::uint64_t bytes = 0;
+          for (const plan::Op& op : rotation.slice().ops)
+            if (op.kind != plan::OpKind::compute) bytes = std::max(bytes, op.bytes);
+          return bytes;
+        };
+        RINGCOMM_TRY_ASSIGN(const std::uint64_t of_channel, largest(*channel, 0));
+        RINGCOMM_TRY_ASSIGN(const std::uint64_t of_rotation, largest(*channel, 64));
+        RINGCOMM_TRY_ASSIGN(const std::uint64_t whole, largest(comm.channel(), 0));
+        return expect(of_channel == 32 && of_rotation == 64 && whole == 128,
+                      concat(of_channel, " ", of_rotation, " ", whole));
+      },
+      with_deadline(std::chrono::seconds(30)));
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
 TEST(RingRotationArgumentsTest, WrongOnesAreRefusedByNameAndBreakNothing) {
