@@ -21,9 +21,11 @@ class MpiTest : public testing::Test {
   /// `more` are options of mpirun, `filter` picks cases of the program.
   static void run(const std::string& more, const std::string& filter, int ranks = kRanks) {
     const std::string root = "--allow-run-as-root --oversubscribe ";
+    const std::string leaks =
+        "-x LSAN_OPTIONS=suppressions=" RINGCOMM_SOURCE_DIR "/tests/transport/mpi/lsan.supp ";
     const ProgramResult result =
-        run_program("mpirun " + root + more + " -n " + std::to_string(ranks) + " " + RINGCOMM_BIN_DIR +
-                        "/mpi_program --gtest_color=no --gtest_filter=" + filter,
+        run_program("mpirun " + root + leaks + more + " -n " + std::to_string(ranks) + " " +
+                        RINGCOMM_BIN_DIR + "/mpi_program --gtest_color=no --gtest_filter=" + filter,
                     240);
     EXPECT_EQ(result.exit_code, 0) << result.output;
     EXPECT_NE(result.output.find("[  PASSED  ]"), std::string::npos) << result.output;
