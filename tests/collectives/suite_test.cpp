@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suite of all collectives (its oracles: tests/conformance/collectives_suite.hpp) with ranks as threads,
-// over transports that read in place, pass messages in groups, and are slow at random.
+// over transports that read in place, pass messages in groups or over a network, and are slow at random.
 #include <gtest/gtest.h>
 
 #include "collectives/media.hpp"
 #include "conformance/collectives_suite.hpp"
 #include "support/delayed_transport.hpp"
+#include "support/memory_port.hpp"
 
 namespace ringcomm {
 namespace {
@@ -26,6 +27,10 @@ std::vector<MediumAndRanks> media() {
   delay.most = std::chrono::microseconds(100);
   delay.inside_batches = true;
   all.push_back({"delayed", 3, {testing_support::delayed_transport(inproc_transport(), delay)}});
+  testing_support::MemoryPortOptions network;
+  network.delay_max = std::chrono::microseconds(50);
+  for (const int ranks : {2, 3, 5})
+    all.push_back({"message", ranks, {message_transport(testing_support::memory_port(network))}});
   return all;
 }
 

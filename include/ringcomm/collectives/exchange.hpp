@@ -16,7 +16,8 @@ namespace ringcomm::inline v0 {
 ///
 /// @param input   read on `root` only (any strides; other ranks may pass an empty view).
 /// @param output  contiguous, same dtype and element count everywhere; on `root` it may equal `input`.
-/// Errors: mismatch for root, count or dtype that differ. Cost: (N-1) reads of the root's block.
+/// Errors: mismatch for root, count or dtype that differ; where a network buffers a small block, two roots
+/// may hear it in their next call only. Cost: (N-1) reads of the root's block.
 Result<Work> broadcast(Channel& channel, const TensorView& input, const TensorView& output, int root,
                        const CallOptions& options = {});
 

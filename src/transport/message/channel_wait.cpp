@@ -93,7 +93,7 @@ void MessageChannel::compare_with_entered(const Lane& l, Descriptor theirs) {
   if (theirs.op == OpCode::send_recv || entered_.op == OpCode::send_recv) return;
   theirs.bytes = entered_.bytes;
   theirs.step = entered_.step;
-  theirs.block = entered_.block;
+  if (entered_.op != OpCode::broadcast) theirs.block = entered_.block;  // there it is the root
   Status same = compare(entered_, core_->rank(), theirs, l.rank);
   if (!same.is_ok()) (void)fail(std::move(same), l);
 }
