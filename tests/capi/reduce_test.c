@@ -7,7 +7,7 @@ enum { kCount = 29 };
 
 static int value_of(int rank, int i) { return (rank * 13 + i * 5) % 17 - 8; }
 
-static int reduced(int op, int size, int i) {
+static int reduced(ringcommRedOp_t op, int size, int i) {
   int result = value_of(0, i);
   for (int r = 1; r < size; ++r) {
     const int value = value_of(r, i);
