@@ -2,9 +2,11 @@
 #include "background.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "ringcomm/collectives/basic.hpp"
+#include "ringcomm/collectives/reduce.hpp"
 #include "ringcomm/collectives/softmax_stats.hpp"
 #include "ringcomm/device/device.hpp"
 #include "softmax_data.hpp"
@@ -64,6 +66,29 @@ class BackgroundSoftmax final : public Background {
   SoftmaxPartial partial_, result_;
 };
 
+class BackgroundReduce final : public Background {
+ public:
+  Status prepare(Communicator& comm, const Options& options) {
+    count_ = static_cast<std::int64_t>(options.background_bytes / sizeof(float)) + 1;
+    const auto bytes = static_cast<std::size_t>(count_) * sizeof(float);
+    PERF_TRY_ASSIGN(input_, comm.allocate(bytes));
+    PERF_TRY_ASSIGN(output_, comm.allocate(bytes));
+    std::memset(input_.data(), 0, bytes);
+    return {};
+  }
+
+ protected:
+  Result<Work> start(Channel& channel, StreamView stream) override {
+    return all_reduce(channel, TensorView::contiguous(input_.data(), DType::float32, {count_}),
+                      TensorView::contiguous(output_.data(), DType::float32, {count_}), ReduceOp::sum,
+                      {.deadline = {}, .stream = stream});
+  }
+
+ private:
+  Window input_, output_;
+  std::int64_t count_ = 0;
+};
+
 template <class Kind>
 Result<std::unique_ptr<Background>> make(Communicator& comm, const Options& options) {
   auto made = std::make_unique<Kind>();
@@ -73,12 +98,15 @@ Result<std::unique_ptr<Background>> make(Communicator& comm, const Options& opti
 
 }  // namespace
 
-std::vector<std::string> background_operations() { return {"all_gather", "softmax_all_reduce"}; }
+std::vector<std::string> background_operations() {
+  return {"all_gather", "all_reduce", "softmax_all_reduce"};
+}
 
 Result<std::unique_ptr<Background>> Background::create(Communicator& comm, const Options& options) {
-  PERF_TRY_ASSIGN(std::unique_ptr<Background> made, options.background == "softmax_all_reduce"
-                                                        ? make<BackgroundSoftmax>(comm, options)
-                                                        : make<BackgroundGather>(comm, options));
+  PERF_TRY_ASSIGN(std::unique_ptr<Background> made,
+                  options.background == "softmax_all_reduce" ? make<BackgroundSoftmax>(comm, options)
+                  : options.background == "all_reduce"       ? make<BackgroundReduce>(comm, options)
+                                                             : make<BackgroundGather>(comm, options));
   std::vector<int> members(static_cast<std::size_t>(comm.size()));
   std::iota(members.begin(), members.end(), 0);
   PERF_TRY_ASSIGN(made->channel_, comm.open_channel(members, kOrdinal));

@@ -68,6 +68,11 @@ std::unique_ptr<Case> make_ring_rotate(Communicator& comm, const Options& option
 std::unique_ptr<Case> make_softmax_all_reduce(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_softmax_reduce_scatter(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_all_gather(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_all_reduce(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_reduce_scatter(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_alltoall(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_broadcast(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_sendrecv(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_ring_attention(Communicator& comm, const Options& options);
 /// By options.op, which must be one of operations().
 std::unique_ptr<Case> make_case(Communicator& comm, const Options& options);

@@ -18,6 +18,11 @@ constexpr std::array kMakers{
     Maker{"softmax_all_reduce", make_softmax_all_reduce},
     Maker{"softmax_reduce_scatter", make_softmax_reduce_scatter},
     Maker{"all_gather", make_all_gather},
+    Maker{"all_reduce", make_all_reduce},
+    Maker{"reduce_scatter", make_reduce_scatter},
+    Maker{"alltoall", make_alltoall},
+    Maker{"broadcast", make_broadcast},
+    Maker{"sendrecv", make_sendrecv},
     Maker{"ring_attention", make_ring_attention},
 };
 

@@ -16,6 +16,7 @@ constexpr const char* kExamples = R"(Examples:
   ringcomm-perf ring_rotate --procs 2 -b 64K -e 1M -f 4
   ringcomm-perf softmax_all_reduce -t 2 -b 64K -e 64K -n 5
   ringcomm-perf all_gather -t 3 -b 1K -e 4K -f 2 -d bf16
+  ringcomm-perf all_reduce --procs 2 -b 64K -e 64K -o all -d half
   ringcomm-perf ring_attention -t 2 --seq 1024 -n 1
 )";
 

@@ -37,6 +37,18 @@ TEST(PerfVariantsTest, SoftmaxVariantsVerify) {
     expect_ok("softmax_reduce_scatter -t 3 -b 64K -e 64K -n 2 " + flags);
 }
 
+TEST(PerfVariantsTest, EveryCollectiveVerifiesInEveryTypeReductionAndRoot) {
+  for (const std::string op :
+       {"all_reduce", "reduce_scatter", "alltoall", "broadcast", "sendrecv", "all_gather"}) {
+    expect_ok(op + " -t 3 -b 1000 -e 1000 -n 2 -d all -o all -r all");
+    expect_ok(op + " --procs 2 -b 64K -e 64K -n 2");
+    expect_ok(op + " -t 1 -b 1000 -e 1000 -n 2");
+    expect_ok(op + " -t 2 -b 4K -e 4K -n 3 -R 0 -u 1");
+    expect_ok(op + " -t 2 -b 4K -e 4K -n 3 --cold --cold-bytes 64K");
+    expect_ok(op + " -t 3 -b 1 -e 1 -n 1");  // nothing is left of it per rank
+  }
+}
+
 TEST(PerfVariantsTest, LoopFlagsVerify) {
   for (const std::string flags :
        {"-z 1 -m 4", "-z 3", "-z 2 -N 2", "-C 1 -S 1 -I 1 -K 2", "-a 0", "-a 3", "-d all", "-c 0", "-M 1"})
@@ -68,7 +80,7 @@ TEST(PerfVariantsTest, SweepNamesEveryNumberOfRanks) {
 }
 
 TEST(PerfVariantsTest, BackgroundRunsBesideAndIsNamed) {
-  for (const std::string background : {"all_gather", "softmax_all_reduce"}) {
+  for (const std::string background : {"all_gather", "all_reduce", "softmax_all_reduce"}) {
     for (const std::string ranks : {"-t 2 ", "--procs 3 "})
       expect_ok(
           "ring_rotate " + ranks + "-b 64K -e 64K -n 4 --background-bytes 64K --background " + background,
