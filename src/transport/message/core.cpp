@@ -14,6 +14,7 @@ namespace {
 
 /// Above that a failure is told by the rank that saw it alone, not again by all who have heard of it.
 constexpr int kRanksThatRelay = 64;
+constexpr int kAbortAttempts = 20;
 
 }  // namespace
 
@@ -46,9 +47,16 @@ void Core::abort(Status reason) {
   if (is_forked_copy()) return;
   (void)fail(std::move(reason), setup_.rank);
   if (!is_connected_.load()) return;
-  if (!mutex_.try_lock()) return port_->wake();  // the holder tells it
-  settle();
-  mutex_.unlock();
+  // Either the lock is free, or its holder is woken and tells; a holder that is just leaving may not.
+  for (int attempt = 0; attempt < kAbortAttempts; ++attempt) {
+    if (mutex_.try_lock()) {
+      settle();
+      mutex_.unlock();
+      return;
+    }
+    port_->wake();
+    yield_cpu();
+  }
 }
 
 void Core::poll() {
@@ -73,7 +81,9 @@ bool Core::progress() {
 }
 
 void Core::settle() {
-  if (!has_failed() || is_told_ || !is_connected_.load()) return;
+  // Not has_failed(): another thread's abort() may have set the failure and not yet written its text.
+  const auto life = static_cast<Life>(state_.life.load(std::memory_order_acquire));
+  if (life != Life::failed || is_told_ || !is_connected_.load()) return;
   is_told_ = true;
   tell_failure();
   rouse_followers();
