@@ -162,33 +162,42 @@ Status UcxPort::watch_processes(const Bootstrap& bootstrap) {
   return {};
 }
 
-std::string UcxPort::ranks_without_greeting() const {
+std::string UcxPort::ranks_without_greeting(std::uint32_t greetings) const {
   std::string ranks;
   for (const Peer& peer : peers_) {
-    if (peer.rank != rank_ && peer.heard == 0) ranks += concat(ranks.empty() ? "" : ", ", peer.rank);
+    if (peer.rank != rank_ && peer.heard < greetings) ranks += concat(ranks.empty() ? "" : ", ", peer.rank);
   }
   return ranks;
 }
 
-Status UcxPort::greet_all(Deadline deadline) {
+/// Sends everybody one greeting more and waits until everybody's is here.
+Status UcxPort::greet_all(std::uint32_t greetings, Deadline deadline) {
   for (Peer& peer : peers_) {
-    if (peer.rank != rank_) RINGCOMM_TRY(send_am(peer, {}));
+    if (peer.rank != rank_) RINGCOMM_TRY(send_am(peer, {}, true));
   }
-  while (!ranks_without_greeting().empty()) {
+  while (!ranks_without_greeting(greetings).empty()) {
     const bool has_moved = advance();
     find_ended_processes();
     for (const Peer& peer : peers_) {
-      if (peer.is_lost && peer.heard == 0) return peer.reason;
+      if (peer.is_lost && peer.heard < greetings) return peer.reason;
     }
     if (deadline.is_expired()) {
       return Status::unreachable(concat("ucx: rank ", rank_, " heard nothing from rank ",
-                                        ranks_without_greeting(),
+                                        ranks_without_greeting(greetings),
                                         " (UCX_NET_DEVICES and UCX_TLS choose another path)"));
     }
     const auto left = std::chrono::microseconds(deadline.remaining_ns() / 1000);
     if (!has_moved) sleep(std::min(left, kConnectNap));
   }
   return {};
+}
+
+/// UCX makes its connections while messages wait. They have to be there before anybody stops calling us: what
+/// is then sent must arrive although the sender leaves.
+Status UcxPort::complete_connections(Deadline deadline) {
+  RINGCOMM_TRY(greet_all(1, deadline));
+  flush(std::chrono::milliseconds(deadline.remaining_ns() / 1'000'000));
+  return greet_all(kGreetings, deadline);
 }
 
 void UcxPort::log_lanes() const {
@@ -215,7 +224,7 @@ Status UcxPort::connect(Bootstrap& bootstrap, MessageSink& sink, Deadline deadli
   if (ready.is_ok()) ready = watch_processes(bootstrap);
   // Also the point up to which every peer was alive, so that each process id belonged to it when watched.
   RINGCOMM_TRY(agree(bootstrap, ready, {}, deadline).status());
-  RINGCOMM_TRY(greet_all(deadline));
+  RINGCOMM_TRY(complete_connections(deadline));
   log_lanes();
   return {};
 }
@@ -236,14 +245,21 @@ void UcxPort::wait_for(std::vector<ucs_status_ptr_t>& requests, std::chrono::mil
   }
 }
 
-void UcxPort::close_endpoints() {
+/// Until everything sent is on its way.
+void UcxPort::flush(std::chrono::milliseconds at_most) {
   ucp_request_param_t param{};
   std::vector<ucs_status_ptr_t> requests;
-  for (const Peer& peer : peers_) {  // so that a last word arrives
+  for (const Peer& peer : peers_) {
     if (peer.endpoint != nullptr && !peer.is_lost)
       requests.push_back(ucp_ep_flush_nbx(peer.endpoint, &param));
   }
-  wait_for(requests, kFlushMax);
+  wait_for(requests, at_most);
+  for (const ucs_status_ptr_t request : requests) ucp_request_free(request);  // UCX does when it is done
+}
+
+void UcxPort::close_endpoints() {
+  flush(kFlushMax);  // so that a last word arrives
+  ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;
   std::vector<ucs_status_ptr_t> closing;
@@ -255,9 +271,7 @@ void UcxPort::close_endpoints() {
   // Closing cancels what is in flight, in later rounds of progress.
   const Deadline deadline = Deadline::after(kCloseMax);
   while (transfers_->has_moving() && !deadline.is_expired()) ucp_worker_progress(worker_->handle());
-  for (auto* const late : {&requests, &closing}) {  // UCX frees them when it is done with them
-    for (const ucs_status_ptr_t request : *late) ucp_request_free(request);
-  }
+  for (const ucs_status_ptr_t request : closing) ucp_request_free(request);
 }
 
 UcxPort::~UcxPort() {

@@ -20,11 +20,20 @@ namespace {
 constexpr std::int64_t kWatchEveryNs = 50'000'000;
 /// A lost peer's last messages may still be on their way over another of its connections.
 constexpr std::int64_t kLostGraceNs = 100'000'000;
-constexpr int kProgressRoundsMax = 16;
+/// Shared memory may hand over one message a round: what has come is looked at together, a failure with what
+/// led to it.
+constexpr int kProgressRoundsMax = 256;
+
+constexpr std::uint32_t kMoreFollows = 1U << 31;
+/// UCX puts what is this short into the receiver's own memory even between processes. Longer messages over
+/// shared memory (posix, sysv) are lost when their sender leaves before they are read, and the last word of a
+/// rank that has failed is such a message.
+constexpr std::size_t kPieceBytes = 64;
+constexpr std::size_t kInPiecesMax = 1024;
 
 }  // namespace
 
-Status UcxPort::send_am(Peer& peer, std::span<const std::byte> bytes) {
+Status UcxPort::send_am(Peer& peer, std::span<const std::byte> bytes, bool is_last) {
   if (unused_buffers_.empty()) {
     buffers_.push_back(std::make_unique<ControlBuffer>());
     buffers_.back()->port = this;
@@ -33,7 +42,8 @@ Status UcxPort::send_am(Peer& peer, std::span<const std::byte> bytes) {
   }
   ControlBuffer* const buffer = unused_buffers_.back();
   unused_buffers_.pop_back();
-  buffer->header = {.source = static_cast<std::uint32_t>(rank_), .number = peer.sent++};
+  buffer->header = {.source = static_cast<std::uint32_t>(rank_) | (is_last ? 0 : kMoreFollows),
+                    .number = peer.sent++};
   std::ranges::copy(bytes, buffer->bytes.begin());
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
@@ -65,7 +75,11 @@ Status UcxPort::send_control(int peer, std::span<const std::byte> bytes) {
   }
   Peer& to = peers_[static_cast<std::size_t>(peer)];
   if (to.is_lost) return to.reason;
-  return send_am(to, bytes);
+  if (bytes.size() <= kInPiecesMax) {
+    for (; bytes.size() > kPieceBytes; bytes = bytes.subspan(kPieceBytes))
+      RINGCOMM_TRY(send_am(to, bytes.first(kPieceBytes), false));
+  }
+  return send_am(to, bytes, true);
 }
 
 Result<TransferId> UcxPort::send(int peer, std::uint64_t tag, const std::byte* data, std::size_t bytes) {
@@ -88,14 +102,26 @@ ucs_status_t UcxPort::on_control(const void* header, std::size_t header_bytes, c
   ControlHeader said;
   if (header_bytes != sizeof(said) || bytes > kControlBytesMax) return UCS_OK;  // not one of ours
   std::memcpy(&said, header, sizeof(said));
-  if (said.source >= peers_.size()) return UCS_OK;
-  Peer& peer = peers_[said.source];
+  const std::uint32_t source = said.source & ~kMoreFollows;
+  if (source >= peers_.size()) return UCS_OK;
+  Peer& peer = peers_[source];
   if (said.number != peer.heard) {
     lose(peer, Status::internal(concat("ucx: control message ", said.number, " of rank ", peer.rank,
                                        " came where ", peer.heard, " was due")));
     return UCS_OK;
   }
-  if (peer.heard++ != 0) post_mail(peer.rank, {static_cast<const std::byte*>(data), bytes});
+  if (peer.heard++ < kGreetings) return UCS_OK;
+  const std::span piece(static_cast<const std::byte*>(data), bytes);
+  const bool is_last = (said.source & kMoreFollows) == 0;
+  if (is_last && peer.pieces.empty()) {
+    post_mail(peer.rank, piece);
+    return UCS_OK;
+  }
+  if (peer.pieces.size() < kControlBytesMax)
+    peer.pieces.insert(peer.pieces.end(), piece.begin(), piece.end());
+  if (!is_last) return UCS_OK;
+  post_mail(peer.rank, peer.pieces);
+  peer.pieces.clear();
   return UCS_OK;
 }
 
@@ -137,20 +163,20 @@ bool UcxPort::deliver_mail() {
   return true;
 }
 
+/// Whoever was lost first is told first: others leave because of it.
 bool UcxPort::tell_lost(bool has_moved) {
-  bool is_all_told = true, has_told = false;
-  for (Peer& peer : peers_) {
-    if (!peer.is_lost || peer.is_told) continue;
-    if (has_moved && now_ns() - peer.lost_ns < kLostGraceNs) {
-      is_all_told = false;
-      continue;
+  bool has_told = false;
+  while (true) {
+    Peer* first = nullptr;
+    for (Peer& peer : peers_) {
+      if (peer.is_lost && !peer.is_told && (first == nullptr || peer.lost_ns < first->lost_ns)) first = &peer;
     }
-    peer.is_told = has_told = true;
-    transfers_->fail(peer.rank, peer.reason);
-    sink_->on_peer_lost(peer.rank, peer.reason);
+    has_lost_ = first != nullptr;
+    if (first == nullptr || (has_moved && now_ns() - first->lost_ns < kLostGraceNs)) return has_told;
+    first->is_told = has_told = true;
+    transfers_->fail(first->rank, first->reason);
+    sink_->on_peer_lost(first->rank, first->reason);
   }
-  has_lost_ = !is_all_told;
-  return has_told;
 }
 
 void UcxPort::find_ended_processes() {

@@ -40,17 +40,19 @@ class UcxPort final : public MessagePort {
   void deregister_memory(std::byte* data) override;
 
  private:
-  /// Goes ahead of a control message; number 0 is the greeting.
+  /// Goes ahead of a control message; numbers below kGreetings are greetings.
   struct ControlHeader {
     std::uint32_t source = 0;
     std::uint32_t number = 0;
   };
+  static constexpr std::uint32_t kGreetings = 2;
   struct Peer {
     UcxPort* port = nullptr;
     int rank = 0;
     ucp_ep_h endpoint = nullptr;
-    std::uint32_t sent = 0;   ///< control messages
-    std::uint32_t heard = 0;  ///< control messages
+    std::uint32_t sent = 0;         ///< control messages
+    std::uint32_t heard = 0;        ///< control messages
+    std::vector<std::byte> pieces;  ///< of a control message whose end is not here
     bool is_lost = false;
     bool is_told = false;  ///< the sink knows
     std::int64_t lost_ns = 0;
@@ -74,11 +76,13 @@ class UcxPort final : public MessagePort {
   Status set_handlers();
   Status make_endpoints(const std::vector<std::vector<std::byte>>& addresses);
   Status watch_processes(const Bootstrap& bootstrap);
-  Status greet_all(Deadline deadline);
-  std::string ranks_without_greeting() const;
+  Status complete_connections(Deadline deadline);
+  Status greet_all(std::uint32_t greetings, Deadline deadline);
+  std::string ranks_without_greeting(std::uint32_t greetings) const;
+  void flush(std::chrono::milliseconds at_most);
   void log_lanes() const;
 
-  Status send_am(Peer& peer, std::span<const std::byte> bytes);
+  Status send_am(Peer& peer, std::span<const std::byte> bytes, bool is_last);
   ucs_status_t on_control(const void* header, std::size_t header_bytes, const void* data, std::size_t bytes);
   ucs_status_t on_data(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                        const ucp_am_recv_param_t& param);
