@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "bootstrap/hex.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::bootstrap {
@@ -16,29 +17,6 @@ namespace {
 constexpr std::string_view kHeading = "ringcomm-rank-1";
 constexpr std::string_view kFilePrefix = "rank.";
 constexpr std::string_view kSocketPrefix = "socket.";
-
-std::string to_hex(const Nonce& nonce) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte b : nonce) {
-    text += kDigits[std::to_integer<std::size_t>(b >> 4)];
-    text += kDigits[std::to_integer<std::size_t>(b & std::byte{15})];
-  }
-  return text;
-}
-
-std::optional<Nonce> from_hex(std::string_view text) {
-  Nonce nonce{};
-  if (text.size() != 2 * nonce.size()) return std::nullopt;
-  for (std::size_t i = 0; i < nonce.size(); ++i) {
-    unsigned char value = 0;
-    const char* first = text.data() + 2 * i;
-    const auto [end, error] = std::from_chars(first, first + 2, value, 16);
-    if (error != std::errc() || end != first + 2) return std::nullopt;
-    nonce[i] = std::byte{value};
-  }
-  return nonce;
-}
 
 /// Clock ticks since boot at which the process began (field 22 of its stat file); 0 when it is gone, or about
 /// to be: a dying process closes its sockets some time before it becomes a zombie.
@@ -71,7 +49,7 @@ RankEntry make_entry(int rank, int size) {
 
 std::string to_text(const RankEntry& entry) {
   return concat(kHeading, " rank ", entry.rank, " size ", entry.size, " pid ", entry.pid, " start ",
-                entry.start_ticks, " nonce ", to_hex(entry.nonce), "\n");
+                entry.start_ticks, " nonce ", hex_of(entry.nonce), "\n");
 }
 
 std::optional<RankEntry> parse_entry(std::string_view text) {
@@ -80,7 +58,7 @@ std::optional<RankEntry> parse_entry(std::string_view text) {
   std::string heading, rank, size, pid, start, nonce, hex;
   in >> heading >> rank >> entry.rank >> size >> entry.size >> pid >> entry.pid >> start >>
       entry.start_ticks >> nonce >> hex;
-  const auto bytes = from_hex(hex);
+  const auto bytes = bytes_from_hex<sizeof(Nonce)>(hex);
   if (!in || heading != kHeading || !bytes || entry.pid <= 0 || entry.rank < 0 || entry.size <= entry.rank) {
     return std::nullopt;
   }
@@ -102,6 +80,6 @@ int rank_in_file_name(std::string_view name) {
   return error == std::errc() && end == name.data() + name.size() ? rank : -1;
 }
 
-std::string socket_file_name(const Nonce& nonce) { return concat(kSocketPrefix, to_hex(nonce)); }
+std::string socket_file_name(const Nonce& nonce) { return concat(kSocketPrefix, hex_of(nonce)); }
 
 }  // namespace ringcomm::inline v0::bootstrap

@@ -9,14 +9,20 @@
 
 namespace ringcomm::inline v0::bootstrap {
 
-/// "rank 2" or "ranks 2, 5"; at most 16 are written out.
+/// "rank 2", "ranks 2, 5" or "ranks 2, 5 to 7" (in rising order); at most 16 pieces are written out.
 inline std::string list_ranks(const std::vector<int>& ranks) {
-  constexpr std::size_t kWrittenMax = 16;
+  constexpr int kPiecesMax = 16;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size() && i < kWrittenMax; ++i) {
-    text += concat(i == 0 ? "" : ", ", ranks[i]);
+  std::size_t first = 0;
+  for (int piece = 0; first < ranks.size() && piece < kPiecesMax; ++piece) {
+    std::size_t last = first;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (last == first + 1) last = first;  // two neighbours read better apart
+    text += concat(piece == 0 ? "" : ", ", ranks[first]);
+    if (last > first) text += concat(" to ", ranks[last]);
+    first = last + 1;
   }
-  if (ranks.size() > kWrittenMax) text += concat(" and ", ranks.size() - kWrittenMax, " more");
+  if (first < ranks.size()) text += concat(" and ", ranks.size() - first, " more");
   return text;
 }
 

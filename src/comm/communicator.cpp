@@ -169,21 +169,14 @@ Result<std::vector<Communicator>> Communicator::create_local(int ranks, const Co
 
 Result<Communicator> Communicator::from_environment(const CommunicatorOptions& options) {
   return comm::guard("from_environment", [&]() -> Result<Communicator> {
-    const auto launch = read_launch_environment();
-    if (launch.status().code() == StatusCode::not_found) {
+    const Status launch = read_launch_environment().status();
+    if (launch.code() == StatusCode::not_found) {
       RINGCOMM_TRY_ASSIGN(auto alone, bootstrap_threads(1));
       return create(std::move(alone[0]), options);
     }
-    RINGCOMM_TRY(launch.status());
-    const LaunchInfo& info = launch.value();
-    constexpr std::string_view kFileScheme = "file://";
-    if (!info.store.starts_with(kFileScheme)) {
-      return Status::not_available(
-          concat("RINGCOMM_STORE is \"", info.store, "\" (only file:///absolute/dir is served)"));
-    }
+    RINGCOMM_TRY(launch);
     RINGCOMM_TRY_ASSIGN(const comm::Settings settings, comm::resolve_settings(options));
-    RINGCOMM_TRY_ASSIGN(auto bootstrap, bootstrap_file_store(info.store.substr(kFileScheme.size()), info.rank,
-                                                             info.size, Deadline::after(settings.deadline)));
+    RINGCOMM_TRY_ASSIGN(auto bootstrap, bootstrap_from_environment(Deadline::after(settings.deadline)));
     return create(std::move(bootstrap), options);
   });
 }

@@ -20,8 +20,18 @@ namespace {
 constexpr std::array kVariables{
     EnvVariable{"RINGCOMM_RANK", EnvType::integer, "", "This process's rank, from 0; a launcher sets it."},
     EnvVariable{"RINGCOMM_SIZE", EnvType::integer, "", "Number of ranks; a launcher sets it."},
-    EnvVariable{"RINGCOMM_STORE", EnvType::text, "",
-                "Where the ranks of one host find each other: file:///dir, a directory that all can write."},
+    EnvVariable{
+        "RINGCOMM_STORE", EnvType::text, "",
+        "Where the ranks meet: file:///dir (one host), tcp://host:port of rank 0, or id: and a unique id."},
+    EnvVariable{"RINGCOMM_SECRET", EnvType::text, "",
+                "Any text, the same on all ranks: keeps strangers out of a meeting at tcp://host:port."},
+    EnvVariable{
+        "RINGCOMM_SOCKET_IFNAME", EnvType::text, "",
+        "Network interface as NCCL writes it: eth,ib are prefixes; = before exact names, ^ before excluded."},
+    EnvVariable{"RINGCOMM_LOCAL_RANK", EnvType::integer, "",
+                "This process's rank among those of its host; a launcher sets it."},
+    EnvVariable{"RINGCOMM_LOCAL_SIZE", EnvType::integer, "",
+                "Number of ranks of this host; a launcher sets it."},
     EnvVariable{"RINGCOMM_TIMEOUT", EnvType::milliseconds, "10m",
                 "Deadline of each operation: 500ms, 30s, 10m, or plain milliseconds."},
     EnvVariable{"RINGCOMM_TRANSPORTS", EnvType::text, "inproc,shm,ucx",

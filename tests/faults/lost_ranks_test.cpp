@@ -349,17 +349,16 @@ struct WrongLaunch {
 TEST(StoreTest, WrongVariablesAreNamed) {
   const std::vector<WrongLaunch> table = {
       {{{"RINGCOMM_RANK", "0"}},
-       "invalid_argument: RINGCOMM_SIZE, RINGCOMM_STORE is not set although RINGCOMM_RANK is (a launched "
-       "rank needs "
-       "all three)"},
+       "invalid_argument: RINGCOMM_SIZE is not set although RINGCOMM_RANK is (a launched rank needs both)"},
       {{{"RINGCOMM_RANK", "4"}, {"RINGCOMM_SIZE", "4"}, {"RINGCOMM_STORE", "file:///tmp/x"}},
-       "invalid_argument: RINGCOMM_RANK=4 contradicts RINGCOMM_SIZE=4 (ranks count from 0 to 3)"},
+       "invalid_argument: RINGCOMM_RANK=4 contradicts RINGCOMM_SIZE=4 (ranks count from 0 to size - 1)"},
       {{{"RINGCOMM_RANK", "-1"}, {"RINGCOMM_SIZE", "4"}, {"RINGCOMM_STORE", "file:///tmp/x"}},
-       "invalid_argument: RINGCOMM_RANK=-1 (0 or more)"},
+       "invalid_argument: RINGCOMM_RANK=-1 is no number of 0 or more"},
       {{{"RINGCOMM_RANK", "0"}, {"RINGCOMM_SIZE", "0"}, {"RINGCOMM_STORE", "file:///tmp/x"}},
-       "invalid_argument: RINGCOMM_SIZE=0 (1 or more)"},
-      {{{"RINGCOMM_RANK", "0"}, {"RINGCOMM_SIZE", "2"}, {"RINGCOMM_STORE", "tcp://host:1"}},
-       "invalid_argument: RINGCOMM_STORE=tcp://host:1 (only file:///absolute/directory is known)"},
+       "invalid_argument: RINGCOMM_SIZE=0 is no number of 1 or more"},
+      {{{"RINGCOMM_RANK", "0"}, {"RINGCOMM_SIZE", "2"}, {"RINGCOMM_STORE", "ftp://host:1"}},
+       "invalid_argument: RINGCOMM_STORE=ftp://host:1 is no place to meet (file:///absolute/directory, "
+       "tcp://host:port or id: and the digits of a unique id are)"},
   };
   for (const WrongLaunch& wrong : table) {
     ProcessRanks process(1, [&](int, const RankVoice&) {

@@ -48,6 +48,13 @@ MIRROR_EXCEPTIONS = {
     # the meeting of ranks is tested through the whole store, its packets through the group that sends them
     "src/bootstrap/meeting.cpp": "file_store_test",
     "src/bootstrap/packet.cpp": "socket_group_test",
+    # meetings over TCP are tested through whole groups, and among strangers
+    "src/bootstrap/foreign_env.cpp": "launch_environment_test",
+    "src/bootstrap/hub.cpp": "tcp_meeting_test, doorman_test",
+    "src/bootstrap/hub_threads.cpp": "tcp_meeting_test, unique_id_test",
+    "src/bootstrap/launch_sources.cpp": "launch_environment_test",
+    "src/bootstrap/reach.cpp": "tcp_meeting_test",
+    "src/bootstrap/tcp_group.cpp": "tcp_meeting_test, frame_test",
     "src/transport/common/channel_key.cpp": "control_segment_test",
     "src/transport/common/control_layout.cpp": "lane_test",
     "src/transport/common/endpoint.cpp": "inproc_transport_test",

@@ -20,6 +20,12 @@ def may_mount():
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+def may_cable():
+    """A network namespace with a pair of joined interfaces, as a test of two hosts makes them."""
+    command = ["unshare", "--net", "ip", "link", "add", "rca", "type", "veth", "peer", "name", "rcb"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 def facts():
     cpu = pathlib.Path("/proc/cpuinfo").read_text()
     return {
@@ -29,6 +35,7 @@ def facts():
         "mpirun": shutil.which("mpirun") is not None,
         "gpu": pathlib.Path("/dev/nvidia0").exists(),
         "numpy": subprocess.run(["sh", "-c", "/usr/bin/python3 -c 'import numpy'"], capture_output=True, check=False).returncode == 0,
+        "network_namespaces": may_cable(),
         "cores": len(re.findall(r"^processor\s*:", cpu, re.M)),
     }
 

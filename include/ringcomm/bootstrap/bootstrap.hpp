@@ -46,6 +46,9 @@ class Bootstrap {
   /// processes.
   virtual Result<std::shared_ptr<void>> shared_object(std::string_view key,
                                                       const std::function<std::shared_ptr<void>()>& make) = 0;
+  /// The network interface on which this rank reaches the others ("eth0"), for a transport to bind to; empty
+  /// when the meeting says nothing about it. Loopback only if all ranks share a host.
+  virtual std::string_view interface_name() const { return {}; }
 };
 
 /// n handles for n threads of this process.
