@@ -150,6 +150,9 @@ std::vector<Visitor> Doorman::step() {
 
 void Doorman::close() {
   if (!listener_.is_open()) return;
+  // Also for children that were forked meanwhile and have the descriptor: closing it here would leave it
+  // open.
+  ::shutdown(listener_.get(), SHUT_RDWR);
   listener_.reset();
   // Whoever is here now came too late to be judged; a rank of ours is in already.
   for (const Pending& pending : pending_) drop(Kind::silent, pending.from);

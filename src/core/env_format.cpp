@@ -2,6 +2,7 @@
 // Prints the environment table for people; apart from env.cpp because reading never needs it.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "ringcomm/core/env.hpp"
 #include "ringcomm/core/text.hpp"
@@ -52,6 +53,11 @@ std::string printable(std::string text) {
   return text;
 }
 
+/// What keeps strangers out of a group is not for screens: a secret, and a unique id, which holds one.
+std::string shown(std::string_view name, std::string value) {
+  return name == "RINGCOMM_SECRET" || value.starts_with("id:") ? "(hidden)" : printable(std::move(value));
+}
+
 std::string padded(std::string_view text, std::size_t columns) {
   std::string cell(text);
   cell.resize(std::max(cell.size() + 1, columns), ' ');
@@ -78,9 +84,9 @@ std::string format_env_table() {
     const std::string_view fallback =
         variable.default_value.empty() ? std::string_view("unset") : variable.default_value;
     const std::string_view source = !set ? "default" : is_accepted(variable) ? "environment" : "NOT ACCEPTED";
-    out +=
-        concat(padded(variable.name, 22), padded(name_of(variable.type), 13),
-               printable(set.value_or(std::string(fallback))), " (", source, "), default ", fallback, '\n');
+    out += concat(padded(variable.name, 24), padded(name_of(variable.type), 13),
+                  set ? shown(variable.name, *set) : printable(std::string(fallback)), " (", source,
+                  "), default ", fallback, '\n');
     out += wrapped(variable.sentence, 4);
   }
   return out;

@@ -47,6 +47,13 @@ TEST(EnvFormatTest, ValuesFromTheEnvironmentSayTheirSource) {
   EXPECT_EQ(head_of("RINGCOMM_STORE"), "RINGCOMM_STORE text file:///tmp/x (environment), default unset");
 }
 
+TEST(EnvFormatTest, WhatKeepsStrangersOutIsHidden) {
+  const EnvGuard secret("RINGCOMM_SECRET", "swordfish");
+  const EnvGuard store("RINGCOMM_STORE", "id:0123");
+  EXPECT_EQ(head_of("RINGCOMM_SECRET"), "RINGCOMM_SECRET text (hidden) (environment), default unset");
+  EXPECT_EQ(head_of("RINGCOMM_STORE"), "RINGCOMM_STORE text (hidden) (environment), default unset");
+}
+
 TEST(EnvFormatTest, ValuesThatWouldBeRefusedAreMarked) {
   const EnvGuard timeout("RINGCOMM_TIMEOUT", "soon");
   const EnvGuard arena("RINGCOMM_ARENA_BYTES", "-1");

@@ -57,7 +57,9 @@ Result<std::vector<std::uint64_t>> agree(Bootstrap& bootstrap, const Status& min
 
 Status Transport::can_serve(const Bootstrap& bootstrap) const {
   if (bootstrap.kind() == GroupKind::processes) return {};
-  return Status::not_available("shm serves ranks that are processes of one host (these are threads)");
+  return Status::not_available(
+      concat("shm serves ranks that are processes of one host (these ",
+             bootstrap.kind() == GroupKind::threads ? "are threads" : "are on several hosts", ")"));
 }
 
 Status Transport::connect(Bootstrap& bootstrap, const TransportOptions& options, Deadline deadline) {
