@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
       {"rotation", rotation_test},
       {"softmax", softmax_test},
       {"softmax_scatter", softmax_scatter_test},
-
+      {"comm_init", comm_init_test},
       {"exchange", exchange_test},
       {"reduce", reduce_test},
       {"stream", stream_test},

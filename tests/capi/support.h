@@ -61,6 +61,7 @@ void memory_test(void);
 void rotation_test(void);
 void softmax_test(void);
 void softmax_scatter_test(void);
+void comm_init_test(void);
 void exchange_test(void);
 void reduce_test(void);
 void stream_test(void);

@@ -34,16 +34,15 @@ def foreign(name):
 
 
 def main():
-    library, listed = sys.argv[1], pathlib.Path(sys.argv[2]).read_text()
+    library, listed, header = sys.argv[1], *(pathlib.Path(name).read_text() for name in sys.argv[2:4])
     listed = [line for line in listed.split() if not line.startswith("#")]
-    declared = [] if len(sys.argv) < 4 else re.findall(r"^RINGCOMM_API [\w ]+?\*? *(ringcomm\w+)\(", pathlib.Path(sys.argv[3]).read_text(), re.M)
+    declared = re.findall(r"^RINGCOMM_API [\w ]+?\*? *(ringcomm\w+)\(", header, re.M)
     mangled = names(library)
     exported = [name for name in mangled if not name.startswith("_Z")]
     wrong = difference(exported, listed, "exported, but not in symbols.txt")
     wrong += difference(listed, exported, "in symbols.txt, but not exported")
-    if declared:
-        wrong += difference(declared, listed, "declared in ringcomm.h, but not in symbols.txt")
-        wrong += difference(listed, declared, "in symbols.txt, but not declared in ringcomm.h")
+    wrong += difference(declared, listed, "declared in ringcomm.h, but not in symbols.txt")
+    wrong += difference(listed, declared, "in symbols.txt, but not declared in ringcomm.h")
     for name in names(library, "-C"):
         reason = foreign(name) if "ringcomm" not in name or "::" in name else None
         if reason:
