@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicator::split: ranks of one color become a communicator of their own.
 #include <algorithm>
-#include <cstring>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -57,6 +57,22 @@ std::vector<int> members_of(const std::vector<Wish>& wishes, std::int32_t color)
   return members;
 }
 
+/// How the members of a group meet: threads in this process, others over a channel of the old communicator,
+/// which lives as long as the bootstrap needs it.
+Result<std::unique_ptr<Bootstrap>> meet(CommState& state, const std::vector<int>& members, int rank,
+                                        std::uint64_t group_number, Deadline deadline) {
+  const auto size = static_cast<int>(members.size());
+  if (state.kind == GroupKind::threads) return join_thread_group(group_number, rank, size);
+  RINGCOMM_TRY_ASSIGN(auto opened, state.open(members, kOwnOrdinals + state.splits, {}, deadline));
+  const std::shared_ptr<Channel> channel = std::move(opened);
+  return bootstrap_callback(
+      rank, size,
+      [channel](std::span<const std::byte> mine, std::span<std::byte> all, Deadline wait_until) {
+        return gather_bytes(*channel, mine, all, wait_until);
+      },
+      deadline);
+}
+
 CommunicatorOptions inherited(const CommState& parent, CommunicatorOptions options) {
   if (options.deadline.count() == 0) options.deadline = parent.deadline;
   if (options.arena_bytes == 0) options.arena_bytes = parent.options.arena_bytes;
@@ -85,11 +101,8 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
     if (color == kNoColor) return std::optional<Communicator>();
     const std::vector<int> members = comm::members_of(wishes, color);
     const auto rank = static_cast<int>(std::ranges::find(members, state.rank) - members.begin());
-    if (state.kind != GroupKind::threads)
-      return Status::not_available("split: the ranks are processes (only threads are split yet)");
     const std::uint64_t number = wishes[static_cast<std::size_t>(members[0])].group_number;
-    RINGCOMM_TRY_ASSIGN(auto bootstrap,
-                        comm::join_thread_group(number, rank, static_cast<int>(members.size())));
+    RINGCOMM_TRY_ASSIGN(auto bootstrap, comm::meet(state, members, rank, number, deadline));
     RINGCOMM_TRY_ASSIGN(auto made,
                         create_at(std::move(bootstrap), comm::inherited(state, options), &state.placement));
     return std::optional<Communicator>(std::move(made));
