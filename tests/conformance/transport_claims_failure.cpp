@@ -212,6 +212,9 @@ void leaving_rank_is_named(TransportHarness& harness) {
       return;
     }
     ASSERT_TRUE(me.go({recv(1, me.block(), d)}).is_ok());
+    // Both have theirs now: the failure that one of them tells must not overtake the other's block.
+    const int other = 2 - rank;
+    ASSERT_TRUE(me.go({send(other, me.block(), d), recv(other, me.block(kBytes), d)}).is_ok());
     const std::int64_t started_ns = now_ns();
     const Status status = me.go({recv(1, me.block(), d)}, in_ms(kDeadlineMs));
     expect_text(status, StatusCode::peer_lost, {"rank 1 has left", "ring_rotate #4"});
