@@ -19,14 +19,21 @@ struct Program {
   Settings settings;
 };
 
+std::string path_of(int ranks) { return ranks == 1 ? "self" : "shm"; }
+
+std::string beginning(int rank, int ranks) {
+  return "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ": ";
+}
+
 const std::vector<Program>& programs() {
   static const std::vector<Program> table{
       {"rank_program",
        [](int) { return std::vector<std::string>{"shm"}; },
-       [](int rank, int ranks) {
-         return "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ": path " +
-                (ranks == 1 ? "self" : "shm");
-       },
+       [](int rank, int ranks) { return beginning(rank, ranks) + "path " + path_of(ranks); },
+       {}},
+      {"collectives_program",
+       [](int) { return std::vector<std::string>{}; },
+       [](int rank, int ranks) { return beginning(rank, ranks) + "all collectives over " + path_of(ranks); },
        {}},
   };
   return table;
@@ -47,6 +54,7 @@ class LaunchTest : public ::testing::TestWithParam<Case> {
       launch.command.push_back(std::move(argument));
     launch.ranks = GetParam().ranks;
     launch.settings = program().settings;
+    launch.limit = std::chrono::seconds(200);
     return launch;
   }
   /// `outputs` has one entry per rank, or one for all.
