@@ -107,7 +107,10 @@ Status MessageChannel::run_batch(std::span<const TransportOp> batch, Deadline de
     RINGCOMM_TRY(advance(batch, is_done));
     if (is_done) break;
     const bool is_time_to_look = turn.step(deadline);
-    if (core_->has_failed()) return core_->failure();
+    if (core_->has_failed()) {  // what came together with a failure is there all the same
+      if (advance(batch, is_done).is_ok() && is_done) break;
+      return core_->failure();
+    }
     if (is_time_to_look) {
       RINGCOMM_TRY(advance(batch, is_done));  // a deadline must not hide what is there
       if (is_done) break;

@@ -200,13 +200,12 @@ Status UcxPort::complete_connections(Deadline deadline) {
   return greet_all(kGreetings, deadline);
 }
 
-void UcxPort::log_lanes() const {
-  if (log_level() < LogLevel::info) return;
-  for (const Peer& peer : peers_) {
-    if (peer.endpoint != nullptr) {
-      log(LogLevel::info,
-          concat("ucx: rank ", rank_, " reaches rank ", peer.rank, " over ", lanes_of(peer.endpoint)));
-    }
+void UcxPort::look_at_lanes() {
+  for (Peer& peer : peers_) {
+    if (peer.endpoint == nullptr) continue;
+    const std::string lanes = lanes_of(peer.endpoint);
+    peer.is_near = lanes.find("posix/") != std::string::npos || lanes.find("sysv/") != std::string::npos;
+    log(LogLevel::info, concat("ucx: rank ", rank_, " reaches rank ", peer.rank, " over ", lanes));
   }
 }
 
@@ -225,7 +224,7 @@ Status UcxPort::connect(Bootstrap& bootstrap, MessageSink& sink, Deadline deadli
   // Also the point up to which every peer was alive, so that each process id belonged to it when watched.
   RINGCOMM_TRY(agree(bootstrap, ready, {}, deadline).status());
   RINGCOMM_TRY(complete_connections(deadline));
-  log_lanes();
+  look_at_lanes();
   return {};
 }
 

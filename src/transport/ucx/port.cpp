@@ -75,7 +75,7 @@ Status UcxPort::send_control(int peer, std::span<const std::byte> bytes) {
   }
   Peer& to = peers_[static_cast<std::size_t>(peer)];
   if (to.is_lost) return to.reason;
-  if (bytes.size() <= kInPiecesMax) {
+  if (to.is_near && bytes.size() <= kInPiecesMax) {
     for (; bytes.size() > kPieceBytes; bytes = bytes.subspan(kPieceBytes))
       RINGCOMM_TRY(send_am(to, bytes.first(kPieceBytes), false));
   }
@@ -91,7 +91,7 @@ Result<TransferId> UcxPort::send(int peer, std::uint64_t tag, const std::byte* d
 
 Result<TransferId> UcxPort::receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) {
   const Peer& from = peers_[static_cast<std::size_t>(peer)];
-  if (from.is_told) return from.reason;
+  if (from.is_told && !transfers_->has_arrival(peer, tag)) return from.reason;  // what it sent stays good
   const TransferId transfer = transfers_->receive(peer, tag, data, bytes);
   transfers_->start_matches();
   return transfer;

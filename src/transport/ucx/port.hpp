@@ -53,6 +53,7 @@ class UcxPort final : public MessagePort {
     std::uint32_t sent = 0;         ///< control messages
     std::uint32_t heard = 0;        ///< control messages
     std::vector<std::byte> pieces;  ///< of a control message whose end is not here
+    bool is_near = false;           ///< behind UCX's shared memory
     bool is_lost = false;
     bool is_told = false;  ///< the sink knows
     std::int64_t lost_ns = 0;
@@ -80,7 +81,7 @@ class UcxPort final : public MessagePort {
   Status greet_all(std::uint32_t greetings, Deadline deadline);
   std::string ranks_without_greeting(std::uint32_t greetings) const;
   void flush(std::chrono::milliseconds at_most);
-  void log_lanes() const;
+  void look_at_lanes();
 
   Status send_am(Peer& peer, std::span<const std::byte> bytes, bool is_last);
   ucs_status_t on_control(const void* header, std::size_t header_bytes, const void* data, std::size_t bytes);

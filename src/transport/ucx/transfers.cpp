@@ -166,6 +166,11 @@ void Transfers::match(Transfer& transfer, const Arrival& arrival) {
   if (UCS_PTR_IS_ERR(request)) finish(transfer, UCS_PTR_STATUS(request), arrival.bytes);
 }
 
+bool Transfers::has_arrival(int peer, std::uint64_t tag) const {
+  return std::ranges::any_of(
+      arrivals_, [&](const Arrival& arrival) { return arrival.source == peer && arrival.tag == tag; });
+}
+
 bool Transfers::start_matches() {
   if (!std::exchange(has_new_, false)) return false;
   bool has_matched = false;

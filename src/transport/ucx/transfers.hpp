@@ -40,6 +40,8 @@ class Transfers {
   /// From UCX's callback for data messages.
   ucs_status_t arrive(const DataHeader& header, void* data, std::size_t bytes,
                       const ucp_am_recv_param_t& param);
+  /// Whether the data is here, or announced, that receive() would ask for.
+  bool has_arrival(int peer, std::uint64_t tag) const;
   /// Begins to receive what has been both posted and announced; true when there was any.
   bool start_matches();
   /// Whether UCX still holds memory of some transfer.

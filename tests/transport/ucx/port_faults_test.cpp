@@ -76,10 +76,21 @@ TEST_P(UcxPortFaultsTest, ALeavingRanksLastWordComesBeforeItsLoss) {
   test::run_port_processes(GetParam(), 2, [](PortRank& self, const auto&) -> std::string {
     if (!meet(self)) return "did not meet";
     const auto last_word = word(std::string(500, 'b') + "ye");
-    if (self.rank == 1) return self.port->send_control(0, last_word).to_string().substr(2);
+    std::vector<std::byte> block(3000, std::byte{7});
+    if (self.rank == 1) {
+      const auto sent = self.port->send(0, 9, block.data(), block.size());
+      if (!sent.is_ok() || !self.finish({sent.value()}).is_ok()) return "no block sent";
+      return self.port->send_control(0, last_word).to_string().substr(2);
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it has gone before this rank looks
     if (!self.wait([&] { return !self.sink.lost.empty(); })) return "heard of no loss";
-    return self.sink.controls.back().second == last_word ? "" : "lost before its last word";
+    if (self.sink.controls.back().second != last_word) return "lost before its last word";
+    if (self.sink.lost.empty()) return "not lost";
+    std::vector<std::byte> received(block.size());
+    const auto late = self.port->receive(1, 9, received.data(), received.size());
+    if (!late.is_ok()) return late.status().to_string();
+    const Status status = self.finish({late.value()});
+    return status.is_ok() && received == block ? "" : "its block is lost: " + status.to_string();
   });
 }
 
