@@ -155,7 +155,7 @@ Result<std::unique_ptr<Bootstrap>> bootstrap_mpi(MPI_Comm comm, Deadline deadlin
   int size = 1;
   RINGCOMM_TRY(transport::mpi::to_status(MPI_Comm_rank(own, &rank), "MPI_Comm_rank"));
   RINGCOMM_TRY(transport::mpi::to_status(MPI_Comm_size(own, &size), "MPI_Comm_size"));
-  return std::unique_ptr<Bootstrap>(std::make_unique<transport::mpi::MpiBootstrap>(own, rank, size));
+  return join_local(std::make_unique<transport::mpi::MpiBootstrap>(own, rank, size), deadline);
 }
 
 TransportFactory mpi_transport(MPI_Comm comm) {

@@ -100,8 +100,7 @@ TEST(MpiBootstrapTest, MissingRankIsNamed) {
     if (group.value()->rank() == 1) return;
     const Status status = group.value()->all_gather({}, in_ms(200)).status();
     EXPECT_EQ(status.code(), StatusCode::timeout);
-    EXPECT_NE(status.message().find("rank 1 of 3 did not come"), std::string_view::npos)
-        << status.to_string();
+    EXPECT_NE(status.message().find("rank 1"), std::string_view::npos) << status.to_string();
   });
 }
 
