@@ -39,19 +39,19 @@ std::span<const std::byte> host_bytes(const Endpoint& endpoint) {
 Result<HostPort> parse_host_port(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   std::string_view host = text.substr(0, std::min(colon, text.size()));
-  const auto port = colon < text.size() ? parse_decimal<int>(text.substr(colon + 1)) : std::nullopt;
+  const int port = colon < text.size() ? parse_decimal<int>(text.substr(colon + 1)).value_or(0) : 0;
   const bool is_bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (is_bracketed) host = host.substr(1, host.size() - 2);
   const bool is_plain = std::ranges::all_of(
       host, [](char c) { return c > ' ' && c < 127 && c != '/' && c != '[' && c != ']'; });
-  if (host.empty() || host.size() > kHostNameMax || !is_plain || !port || *port < 1 || *port > 65535 ||
+  if (host.empty() || host.size() > kHostNameMax || !is_plain || port < 1 || port > 65535 ||
       (!is_bracketed && host.find(':') != std::string_view::npos)) {
     return Status::invalid_argument(
         concat("\"", text.substr(0, 300),
                "\" is no host:port (a name, an IPv4 address or an IPv6 address in "
                "brackets; ports from 1 to 65535)"));
   }
-  return HostPort{std::string(host), *port};
+  return HostPort{std::string(host), port};
 }
 
 std::string to_text(const HostPort& place) {

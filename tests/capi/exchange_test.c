@@ -6,8 +6,8 @@ static int32_t name_of(int from, int to, int i) { return 10000 * from + 100 * to
 
 static void exchanges_all(ringcommComm_t comm, int rank, int size) {
   enum { kCount = 3 };
-  int32_t in[kCount * RANKS_MAX];
-  int32_t out[kCount * RANKS_MAX];
+  int32_t in[kCount * RANKS_MAX] = {0};
+  int32_t out[kCount * RANKS_MAX] = {0};
   for (int i = 0; i < kCount * size; ++i) in[i] = name_of(rank, i / kCount, i % kCount);
   OK(ringcommAllToAll(in, out, kCount, ringcommInt32, comm, NULL));
   for (int i = 0; i < kCount * size; ++i) CHECK(out[i] == name_of(i / kCount, rank, i % kCount));
@@ -15,10 +15,10 @@ static void exchanges_all(ringcommComm_t comm, int rank, int size) {
 
 // From a to b: (a + 2 * b) % 4 elements.
 static void exchanges_uneven(ringcommComm_t comm, int rank, int size) {
-  int32_t in[4 * RANKS_MAX];
-  int32_t out[4 * RANKS_MAX];
-  int64_t sends[RANKS_MAX];
-  int64_t receives[RANKS_MAX];
+  int32_t in[4 * RANKS_MAX] = {0};
+  int32_t out[4 * RANKS_MAX] = {0};
+  int64_t sends[RANKS_MAX] = {0};
+  int64_t receives[RANKS_MAX] = {0};
   int at = 0;
   for (int r = 0; r < size; ++r) {
     sends[r] = (rank + 2 * r) % 4;
@@ -54,8 +54,8 @@ static void rotates(ringcommComm_t comm, int rank, int size) {
 
 // Everybody to everybody, all receives named last: without the group this could not end.
 static void groups(ringcommComm_t comm, int rank, int size) {
-  int32_t in[2 * RANKS_MAX];
-  int32_t out[2 * RANKS_MAX];
+  int32_t in[2 * RANKS_MAX] = {0};
+  int32_t out[2 * RANKS_MAX] = {0};
   OK(ringcommGroupStart());
   for (int r = 0; r < size; ++r) {
     in[2 * r] = name_of(rank, r, 0);
