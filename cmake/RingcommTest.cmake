@@ -11,7 +11,7 @@ set(RINGCOMM_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 # g++ 12 at -O1 takes an empty std::optional for an uninitialised value, and objects to std::string + literal (its bug
 # 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND RINGCOMM_TEST_OPTIONS -Wno-maybe-uninitialized -Wno-array-bounds -Wno-restrict)
+  list(APPEND RINGCOMM_TEST_OPTIONS -Wno-maybe-uninitialized)
 endif()
 
 function(ringcomm_test name)

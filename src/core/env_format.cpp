@@ -11,7 +11,7 @@ namespace ringcomm::inline v0 {
 namespace {
 
 constexpr std::size_t kColumnsMax = 100;
-constexpr std::size_t kValueColumnsMax = 27;
+constexpr std::size_t kValueColumnsMax = 25;
 
 std::string_view name_of(EnvType type) {
   switch (type) {

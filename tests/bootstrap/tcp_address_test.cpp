@@ -6,6 +6,8 @@
 
 #include <random>
 
+#include "ringcomm/core/text.hpp"
+
 namespace ringcomm::bootstrap {
 namespace {
 
@@ -29,7 +31,8 @@ TEST(TcpAddressTest, OtherTextsAreRefused) {
                            "::1:5", "[::1]", "ho st:5", "a/b:5", "host:+5", "[]:5"}) {
     EXPECT_EQ(parse_host_port(text).status().code(), StatusCode::invalid_argument) << text;
   }
-  EXPECT_EQ(parse_host_port(std::string(300, 'a') + ":5").status().code(), StatusCode::invalid_argument);
+  EXPECT_EQ(parse_host_port(concat(std::string(300, 'a'), ":5")).status().code(),
+            StatusCode::invalid_argument);
   std::mt19937 random(5);
   for (int i = 0; i < 20'000; ++i) {
     std::string text(random() % 30, ' ');

@@ -36,8 +36,7 @@ TEST_F(MpiTest, SharedClaimsHold) { run("", "Mpi/*"); }
 TEST_F(MpiTest, SharedClaimsHoldOverTcp) { run("--mca btl tcp,self", "Mpi/*"); }
 TEST_F(MpiTest, CommunicatorsWork) { run("", "-Mpi/*"); }
 TEST_F(MpiTest, OneProcessNeedsNoLauncher) {
-  const ProgramResult result =
-      run_program(std::string(RINGCOMM_BIN_DIR) + "/mpi_program --gtest_filter=Mpi*Test.*", 60);
+  const ProgramResult result = run_program(RINGCOMM_BIN_DIR "/mpi_program --gtest_filter=Mpi*Test.*", 60);
   EXPECT_EQ(result.exit_code, 0) << result.output;
 }
 

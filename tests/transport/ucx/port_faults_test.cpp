@@ -75,7 +75,7 @@ TEST_P(UcxPortFaultsTest, AKilledPeerIsNamedByEverybody) {
 TEST_P(UcxPortFaultsTest, ALeavingRanksLastWordComesBeforeItsLoss) {
   test::run_port_processes(GetParam(), 2, [](PortRank& self, const auto&) -> std::string {
     if (!meet(self)) return "did not meet";
-    const auto last_word = word(std::string(500, 'b') + "ye");
+    const auto last_word = word(concat(std::string(500, 'b'), "ye"));
     std::vector<std::byte> block(3000, std::byte{7});
     if (self.rank == 1) {
       const auto sent = self.port->send(0, 9, block.data(), block.size());
