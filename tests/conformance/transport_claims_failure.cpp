@@ -133,13 +133,14 @@ void release_from_another_operation_is_found(TransportHarness& harness) {
 }
 
 void missing_rank_is_named(TransportHarness& harness) {
-  harness.run(4, [](int rank, Transport& transport) {
+  const int slow = harness.slowness();
+  harness.run(4, [slow](int rank, Transport& transport) {
     Rank me(rank, 4, transport);
     Descriptor d = describe_block(6, 0);
     d.op = OpCode::barrier;
     me.announce(d);
     if (rank == 2) {  // stays in barrier #6
-      pause_ms(1'000);
+      pause_ms(1'000 * slow);
       expect_text(me.go({recv(3, me.block(), d)}), StatusCode::timeout,
                   {"rank 2 did not arrive in barrier #7"});
       return;
@@ -154,25 +155,26 @@ void missing_rank_is_named(TransportHarness& harness) {
       batch.push_back(send(peer, me.block(), d));
       batch.push_back(recv(peer, me.block(), d));
     }
-    const Status status = me.go(batch, in_ms(200));
+    const Status status = me.go(batch, in_ms(200 * slow));
     expect_text(status, StatusCode::timeout,
                 {"rank 2 did not arrive in barrier #7", "still in barrier #6", "arrived: rank"});
-    EXPECT_LT(ms_since(started_ns), 200 + kSoonMs);
+    EXPECT_LT(ms_since(started_ns), 200 * slow + kSoonMs);
   });
 }
 
 void stalled_rank_is_named_by_all(TransportHarness& harness) {
-  harness.run(4, [](int rank, Transport& transport) {
+  const int slow = harness.slowness();
+  harness.run(4, [slow](int rank, Transport& transport) {
     Rank me(rank, 4, transport);
     const Descriptor d = describe_block(3, kBytes);
     me.announce(d);
-    if (rank == 3) return pause_ms(1'000);  // has entered, does nothing
+    if (rank == 3) return pause_ms(1'000 * slow);  // has entered, does nothing
     // Rank 2 waits for 3, 1 for 2, 0 for 1.
     const std::int64_t started_ns = now_ns();
-    Status status = me.go({recv(rank + 1, me.block(), d)}, in_ms(200));
+    Status status = me.go({recv(rank + 1, me.block(), d)}, in_ms(200 * slow));
     EXPECT_EQ(status.code(), StatusCode::timeout) << status.to_string();
     EXPECT_EQ(status.message().find("rank 3"), 0U) << status.to_string();
-    EXPECT_LT(ms_since(started_ns), 200 + kSoonMs);
+    EXPECT_LT(ms_since(started_ns), 200 * slow + kSoonMs);
   });
 }
 

@@ -25,6 +25,9 @@ class TransportHarness {
   /// returns. Returns when all are done, within a bound. Ranks may be processes: bodies share no variables,
   /// and what fails in a body (EXPECT_...) must fail the test.
   virtual void run(int ranks, const Body& body) = 0;
+  /// Factor for the deadlines of ranks that have to hear of each other before they expire: more for those
+  /// that poll on shared cores.
+  virtual int slowness() const { return 1; }
 };
 
 /// Ranks are threads of this process, whatever moves the bytes.

@@ -21,6 +21,7 @@ bool with_ranks(int ranks, const std::function<void(MPI_Comm)>& body);
 /// A claim runs on as many processes as it asks for.
 class MpiHarness : public TransportHarness {
  public:
+  int slowness() const override { return 5; }
   void run(int ranks, const Body& body) override;
 };
 

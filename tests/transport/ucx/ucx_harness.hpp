@@ -35,6 +35,7 @@ std::optional<std::string> tls_of() {
 template <class Way>
 class UcxThreadHarness : public ThreadHarness {
  public:
+  int slowness() const override { return 4; }
   UcxThreadHarness() : ThreadHarness(ucx_transport()), tls_("UCX_TLS", tls_of<Way>()) {}
 
  private:
@@ -44,6 +45,7 @@ class UcxThreadHarness : public ThreadHarness {
 template <class Way>
 class UcxProcessHarness : public TransportHarness {
  public:
+  int slowness() const override { return 4; }
   UcxProcessHarness() : tls_("UCX_TLS", tls_of<Way>()) {}
   void run(int ranks, const Body& body) override {
     ForkedMesh mesh = check(ForkedMesh::create(ranks));
