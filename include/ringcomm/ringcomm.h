@@ -40,7 +40,8 @@ typedef enum {
   ringcommTimeout = 8,
   ringcommMismatch = 16, /* ranks called with different values */
   ringcommAborted = 17,
-  ringcommRevoked = 18
+  ringcommRevoked = 18,
+  ringcommResultRange_ = INT_MIN /* so that the type holds every int: another library's codes are no trap */
 } ringcommResult_t;
 
 /* As ncclDataType_t. */
@@ -56,11 +57,17 @@ typedef enum {
   ringcommFloat64 = 8,
   ringcommBfloat16 = 9,
   ringcommFloat8e4m3 = 10,
-  ringcommFloat8e5m2 = 11
+  ringcommFloat8e5m2 = 11,
+  ringcommDataTypeRange_ = INT_MIN /* wrong numbers are refused, not undefined */
 } ringcommDataType_t;
 
 /* As ncclRedOp_t (product and average are not offered). */
-typedef enum { ringcommSum = 0, ringcommMax = 2, ringcommMin = 3 } ringcommRedOp_t;
+typedef enum {
+  ringcommSum = 0,
+  ringcommMax = 2,
+  ringcommMin = 3,
+  ringcommRedOpRange_ = INT_MIN
+} ringcommRedOp_t;
 
 /* Structs that a caller fills begin with size, magic and version, which their _INITIALIZER sets; fields that
    it leaves at "unset" mean what the environment or the library says. */
@@ -103,8 +110,7 @@ typedef struct {
 #define RINGCOMM_OOB_INITIALIZER \
   { RINGCOMM_STRUCT_HEAD(ringcommOob_t), NULL, NULL, NULL, NULL, 0, 0 }
 
-/* ---- Versions and errors. ---------------------------------------------------------------------------------
- */
+/* Versions and errors. */
 
 /* Version of the library that runs, in the form of RINGCOMM_VERSION_CODE. */
 RINGCOMM_API ringcommResult_t ringcommGetVersion(int* version);
@@ -113,8 +119,7 @@ RINGCOMM_API const char* ringcommGetErrorString(ringcommResult_t result);
    peer, operation and sequence. Valid until this thread calls it again; "" when nothing has failed. */
 RINGCOMM_API const char* ringcommGetLastError(ringcommComm_t comm);
 
-/* ---- Communicators: one thread at a time, but Abort, Revoke, GetAsyncError and GetLastError from any.
- * --------- */
+/* Communicators: one thread at a time, but Abort, Revoke, GetAsyncError and GetLastError from any. */
 
 /* Opens the meeting place in this process; hand the id to all ranks by any means. */
 RINGCOMM_API ringcommResult_t ringcommGetUniqueId(ringcommUniqueId* id);
@@ -152,23 +157,20 @@ RINGCOMM_API ringcommResult_t ringcommCommGetAsyncError(ringcommComm_t comm, rin
 /* *name: what moves bytes to `peer` ("inproc", "shm", "self", ...); lives as long as the communicator. */
 RINGCOMM_API ringcommResult_t ringcommCommPathName(ringcommComm_t comm, int peer, const char** name);
 
-/* ---- Memory that peers read without a copy (a window); may outlive the communicator.
- * ------------------------- */
+/* Memory that peers read without a copy (a window); may outlive the communicator. */
 
 RINGCOMM_API ringcommResult_t ringcommMemAlloc(ringcommComm_t comm, void** ptr, size_t bytes);
 /* `ptr` as returned; NULL is legal. */
 RINGCOMM_API ringcommResult_t ringcommMemFree(void* ptr);
 
-/* ---- Streams of the host.
- * ------------------------------------------------------------------------------------- */
+/* Streams of the host. */
 
 RINGCOMM_API ringcommResult_t ringcommStreamCreate(ringcommStream_t* stream);
 /* Waits for all that was queued; the first failure stays with the stream. */
 RINGCOMM_API ringcommResult_t ringcommStreamSynchronize(ringcommStream_t stream);
 RINGCOMM_API ringcommResult_t ringcommStreamDestroy(ringcommStream_t stream);
 
-/* ---- Collectives: same order on all ranks; a count of 0 is legal and is still an operation.
- * ------------------- */
+/* Collectives: same order on all ranks; a count of 0 is legal and is still an operation. */
 
 RINGCOMM_API ringcommResult_t ringcommBarrier(ringcommComm_t comm, ringcommStream_t stream);
 RINGCOMM_API ringcommResult_t ringcommAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
@@ -213,8 +215,7 @@ RINGCOMM_API ringcommResult_t ringcommRingRotate(const void* sendbuff, void* rec
 RINGCOMM_API ringcommResult_t ringcommGroupStart(void);
 RINGCOMM_API ringcommResult_t ringcommGroupEnd(void);
 
-/* ---- Ring rotation: every rank sees every rank's K and V, in place where the transport can.
- * -------------------- */
+/* Ring rotation: every rank sees every rank's K and V, in place where the transport can. */
 
 enum { ringcommRotateAutomatic = 0, ringcommRotateDirect = 1, ringcommRotateRelay = 2 };
 typedef struct {
@@ -267,8 +268,7 @@ RINGCOMM_API ringcommResult_t ringcommRotateNext(ringcommRotation_t rotation, ri
 RINGCOMM_API ringcommResult_t ringcommRotateRelease(ringcommRotation_t rotation);
 RINGCOMM_API ringcommResult_t ringcommRotateDestroy(ringcommRotation_t rotation);
 
-/* ---- Softmax statistics: merges partial attention results (out, statistic) of the ranks.
- * ------------------------ */
+/* Softmax statistics: merges partial attention results (out, statistic) of the ranks. */
 
 /* 0 is refused for form and base: to guess them would be wrong in silence. */
 enum {
@@ -316,8 +316,7 @@ RINGCOMM_API ringcommResult_t ringcommSoftmaxStatMerge(const void* const* partia
                                                        ringcommDataType_t datatype,
                                                        const ringcommSoftmaxDesc_t* desc);
 
-/* ---- DLPack 1.x, in and out.
- * ---------------------------------------------------------------------------------- */
+/* DLPack 1.x, in and out. */
 
 /* A row-major tensor at `ptr` inside memory of ringcommMemAlloc. Its deleter (the caller's duty) gives it
    back; the memory lives at least as long. readOnly sets DLPack's flag. */

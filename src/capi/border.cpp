@@ -136,6 +136,8 @@ const char* ringcommGetErrorString(ringcommResult_t result) {
       return "aborted";
     case ringcommRevoked:
       return "revoked";
+    case ringcommResultRange_:
+      break;
   }
   return "unknown result code";
 }

@@ -41,11 +41,10 @@ struct Held {
       held.shared_names += entry.path().filename().string().find("ringcomm") != std::string::npos ? 1 : 0;
     return held;
   }
-  /// "" when nothing was gained. The heap may have grown by a few mappings of its own.
+  /// "" when nothing was gained.
   std::string gained_since(const Held& before) const {
-    constexpr int kHeapMappings = 8;
     if (descriptors <= before.descriptors && threads <= before.threads &&
-        mappings <= before.mappings + kHeapMappings && shared_names <= before.shared_names)
+        mappings <= before.mappings + test::kHeapMappings && shared_names <= before.shared_names)
       return "";
     return concat("descriptors ", before.descriptors, " -> ", descriptors, ", threads ", before.threads,
                   " -> ", threads, ", mappings ", before.mappings, " -> ", mappings, ", names in /dev/shm ",

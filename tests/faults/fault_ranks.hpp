@@ -31,14 +31,6 @@ struct RankOutcome {
 enum class Medium { threads, processes };
 std::string name_of(Medium medium);
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kAddressSanitizer = true;
-#elif defined(__has_feature)
-inline constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
-#else
-inline constexpr bool kAddressSanitizer = false;
-#endif
-
 /// Where a rank may fork: the address sanitizer's allocator may be locked by another thread in that moment.
 inline std::vector<Medium> media_that_may_fork() {
   if (kAddressSanitizer) return {Medium::processes};

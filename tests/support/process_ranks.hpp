@@ -65,6 +65,16 @@ class ProcessRanks {
 /// One line per rank that failed; empty when all went well.
 std::string failures_of(const std::vector<RankReport>& reports);
 
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kAddressSanitizer = true;
+#elif defined(__has_feature)
+inline constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+/// Mappings that malloc may have gained meanwhile; the address sanitizer's never gives any back.
+inline constexpr int kHeapMappings = kAddressSanitizer ? 100'000 : 8;
+
 /// Descriptors that this process has open.
 int open_descriptors();
 /// Mappings in /proc/self/maps whose line holds `text`.

@@ -10,6 +10,8 @@ namespace ringcomm::test {
 namespace {
 
 constexpr int kRanks = 8;
+const std::string kSuppressLeaks =
+    "LSAN_OPTIONS=suppressions=" RINGCOMM_SOURCE_DIR "/tests/transport/mpi/lsan.supp";
 
 class MpiTest : public testing::Test {
  protected:
@@ -21,8 +23,7 @@ class MpiTest : public testing::Test {
   /// `more` are options of mpirun, `filter` picks cases of the program.
   static void run(const std::string& more, const std::string& filter, int ranks = kRanks) {
     const std::string root = "--allow-run-as-root --oversubscribe ";
-    const std::string leaks =
-        "-x LSAN_OPTIONS=suppressions=" RINGCOMM_SOURCE_DIR "/tests/transport/mpi/lsan.supp ";
+    const std::string leaks = "-x " + kSuppressLeaks + " ";
     const ProgramResult result =
         run_program("mpirun " + root + leaks + more + " -n " + std::to_string(ranks) + " " +
                         RINGCOMM_BIN_DIR + "/mpi_program --gtest_color=no --gtest_filter=" + filter,
@@ -36,7 +37,8 @@ TEST_F(MpiTest, SharedClaimsHold) { run("", "Mpi/*"); }
 TEST_F(MpiTest, SharedClaimsHoldOverTcp) { run("--mca btl tcp,self", "Mpi/*"); }
 TEST_F(MpiTest, CommunicatorsWork) { run("", "-Mpi/*"); }
 TEST_F(MpiTest, OneProcessNeedsNoLauncher) {
-  const ProgramResult result = run_program(RINGCOMM_BIN_DIR "/mpi_program --gtest_filter=Mpi*Test.*", 60);
+  const ProgramResult result = run_program(
+      "env " + kSuppressLeaks + " " RINGCOMM_BIN_DIR "/mpi_program --gtest_filter=Mpi*Test.*", 60);
   EXPECT_EQ(result.exit_code, 0) << result.output;
 }
 

@@ -127,7 +127,7 @@ TEST_P(UcxPortFaultsTest, AHundredPortsLeaveNothingBehind) {
   const Footprint after;
   EXPECT_EQ(after.descriptors, before.descriptors);
   EXPECT_EQ(after.threads, before.threads);
-  EXPECT_LE(after.mappings, before.mappings + 8);  // malloc's arenas come and go
+  EXPECT_LE(after.mappings, before.mappings + test::kHeapMappings);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ucx, UcxPortFaultsTest, testing::ValuesIn(test::ucx_ways()),
