@@ -6,6 +6,7 @@
 
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
+#include "plan/rules/exchange_slice.hpp"
 #include "plan/rules/rule_checks.hpp"
 #include "ringcomm/plan/rules.hpp"
 
@@ -16,20 +17,21 @@ constexpr std::int32_t kInput = 0;
 constexpr std::int32_t kReduced = 1;
 constexpr std::int32_t kFirstInbox = 2;
 
-struct Range {
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-};
-
-class ReduceSlice {
- public:
-  ReduceSlice(const ReduceRule& rule, int rank, std::uint64_t total) : rule_(rule), rank_(rank) {
-    std::uint64_t first = 0;
-    for (const std::uint64_t bytes : rule.slice_bytes) {
-      ranges_.push_back(rule.form == ReduceForm::one_shot ? Range{0, total} : Range{first, bytes});
-      first += bytes;
-    }
+/// What each rank reduces.
+std::vector<Range> ranges_of(const ReduceRule& rule, std::uint64_t total) {
+  std::vector<Range> ranges;
+  std::uint64_t first = 0;
+  for (const std::uint64_t bytes : rule.slice_bytes) {
+    ranges.push_back(rule.form == ReduceForm::one_shot ? Range{0, total} : Range{first, bytes});
+    first += bytes;
   }
+  return ranges;
+}
+
+class ReduceSlice : ExchangeSlice {
+ public:
+  ReduceSlice(const ReduceRule& rule, int rank, std::uint64_t total)
+      : ExchangeSlice(rule.access, rule.ranks, rank), rule_(rule), ranges_(ranges_of(rule, total)) {}
 
   std::vector<Slot> slots(std::uint64_t total) const {
     std::vector<Slot> slots{{SlotKind::own, total}, {SlotKind::result, own().bytes}};
@@ -55,44 +57,10 @@ class ReduceSlice {
   }
 
  private:
-  bool is_direct() const { return rule_.access == Access::direct_read; }
   bool is_two_shot() const { return rule_.form == ReduceForm::two_shot; }
-  int to(int distance) const { return (rank_ + distance) % rule_.ranks; }
-  int from(int distance) const { return (rank_ - distance + rule_.ranks) % rule_.ranks; }
   /// What `rank` reduces.
   Range range_of(int rank) const { return ranges_[static_cast<std::size_t>(rank)]; }
   Range own() const { return range_of(rank_); }
-
-  void give(int step, int peer, std::int32_t slot, Range range) {
-    Op op{.kind = is_direct() ? OpKind::offer : OpKind::send,
-          .step = step,
-          .peer = peer,
-          .block = rank_,
-          .slot = slot,
-          .group = is_direct() ? kNone : step,
-          .offset = range.offset,
-          .bytes = range.bytes};
-    ops_.push_back(op);
-    if (!is_direct()) return;
-    op.kind = OpKind::reclaim;
-    op.slot = kNone;
-    reclaims_.push_back(op);
-  }
-
-  void accept(int step, int peer, std::int32_t slot, Range range) {
-    Op op{.kind = OpKind::take, .step = step, .peer = peer, .block = peer, .bytes = range.bytes};
-    if (!is_direct()) {
-      op.kind = OpKind::recv;
-      op.slot = slot;
-      op.group = step;
-      op.offset = range.offset;
-    }
-    ops_.push_back(op);
-  }
-
-  void release(int step, int peer, std::uint64_t bytes) {
-    ops_.push_back({.kind = OpKind::release, .step = step, .peer = peer, .block = peer, .bytes = bytes});
-  }
 
   void exchange_inputs() {
     for (int distance = 1; distance < rule_.ranks; ++distance)
@@ -112,7 +80,7 @@ class ReduceSlice {
   }
 
   void release_inputs() {
-    for (int distance = 1; distance < rule_.ranks; ++distance) release(0, from(distance), own().bytes);
+    for (int distance = 1; distance < rule_.ranks; ++distance) give_back(0, from(distance), own().bytes);
   }
 
   void send_reduced() {
@@ -137,7 +105,7 @@ class ReduceSlice {
       accept(1, peer, kNone, range);
       op.peer = peer;
       add_copy(op);
-      release(1, peer, range.bytes);
+      give_back(1, peer, range.bytes);
     }
   }
 
@@ -150,10 +118,7 @@ class ReduceSlice {
   std::int32_t whole_slot() const { return kFirstInbox + rule_.ranks; }
 
   const ReduceRule& rule_;
-  int rank_;
   std::vector<Range> ranges_;
-  std::vector<Op> ops_;
-  std::vector<Op> reclaims_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
+#include "plan/rules/exchange_slice.hpp"
 #include "plan/rules/rule_checks.hpp"
 #include "plan/rules/softmax_doubling.hpp"
 #include "ringcomm/core/text.hpp"
@@ -18,16 +19,11 @@ constexpr std::int32_t kPartial = 0;
 constexpr std::int32_t kMerged = 1;
 constexpr std::int32_t kFirstInbox = 2;
 
-struct Range {
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-};
-
-class SoftmaxSlice {
+class SoftmaxSlice : ExchangeSlice {
  public:
   SoftmaxSlice(const SoftmaxRule& rule, int rank)
-      : rule_(rule),
-        rank_(rank),
+      : ExchangeSlice(rule.access, rule.ranks, rank),
+        rule_(rule),
         unit_bytes_(rule.row_bytes - (gathers_statistics() ? rule.statistic_bytes : 0)),
         partial_step_(gathers_statistics() ? 1 : 0) {
     for (int of = 0; of <= rule.ranks; ++of)
@@ -55,7 +51,7 @@ class SoftmaxSlice {
     if (gathers_statistics()) gather_statistics();
     send_out(partial_step_, kPartial);
     for (int distance = 1; distance < rule_.ranks; ++distance)
-      accept(partial_step_, from(distance), rows_of(rank_).bytes);
+      accept_rows(partial_step_, from(distance), rows_of(rank_).bytes);
     merge();
     if (is_direct()) {
       for (int distance = 1; distance < rule_.ranks; ++distance)
@@ -72,14 +68,11 @@ class SoftmaxSlice {
   }
 
  private:
-  bool is_direct() const { return rule_.access == Access::direct_read; }
   bool gathers_statistics() const { return rule_.algorithm == MergeAlgorithm::gather_stats; }
   bool is_sliced() const { return rule_.algorithm != MergeAlgorithm::one_shot; }
   bool shares_results() const { return is_sliced() && !rule_.is_scattered; }
   std::uint64_t statistics_bytes() const { return rule_.rows * rule_.statistic_bytes; }
   std::int32_t gathered_slot() const { return is_direct() ? kFirstInbox : kFirstInbox + rule_.ranks; }
-  int to(int distance) const { return (rank_ + distance) % rule_.ranks; }
-  int from(int distance) const { return (rank_ - distance + rule_.ranks) % rule_.ranks; }
 
   /// The rows that `rank` merges.
   Range rows_of(int rank) const {
@@ -104,13 +97,8 @@ class SoftmaxSlice {
                     .bytes = bytes});
     for (int distance = 1; distance < rule_.ranks; ++distance)
       give(0, to(distance), gathered + 1, {0, bytes});
-    for (int distance = 1; distance < rule_.ranks; ++distance) {
-      const int peer = from(distance);
-      accept(0, peer, bytes);
-      if (is_direct()) continue;
-      ops_.back().slot = gathered;
-      ops_.back().offset = place(peer);
-    }
+    for (int distance = 1; distance < rule_.ranks; ++distance)
+      accept(0, from(distance), gathered, {place(from(distance)), bytes});
     for (int distance = 1; distance < rule_.ranks; ++distance) {
       const int peer = from(distance);
       Op consume{.kind = OpKind::compute, .block = peer, .code = code, .offset = place(peer), .bytes = bytes};
@@ -129,34 +117,8 @@ class SoftmaxSlice {
     }
   }
 
-  void give(int step, int peer, std::int32_t slot, Range range) {
-    Op op{.kind = is_direct() ? OpKind::offer : OpKind::send,
-          .step = step,
-          .peer = peer,
-          .block = rank_,
-          .slot = slot,
-          .group = is_direct() ? kNone : step,
-          .offset = range.offset,
-          .bytes = range.bytes};
-    ops_.push_back(op);
-    if (!is_direct()) return;
-    op.kind = OpKind::reclaim;
-    op.slot = kNone;
-    reclaims_.push_back(op);
-  }
-
-  void accept(int step, int peer, std::uint64_t bytes) {
-    Op op{.kind = OpKind::take, .step = step, .peer = peer, .block = peer, .bytes = bytes};
-    if (!is_direct()) {
-      op.kind = OpKind::recv;
-      op.slot = kFirstInbox + peer;
-      op.group = step;
-    }
-    ops_.push_back(op);
-  }
-
-  void give_back(int step, int peer, std::uint64_t bytes) {
-    ops_.push_back({.kind = OpKind::release, .step = step, .peer = peer, .block = peer, .bytes = bytes});
+  void accept_rows(int step, int peer, std::uint64_t bytes) {
+    accept(step, peer, kFirstInbox + peer, {0, bytes});
   }
 
   void merge() {
@@ -188,25 +150,22 @@ class SoftmaxSlice {
     send_out(partial_step_ + 1, kMerged);
     if (is_direct()) return;
     for (int distance = 1; distance < rule_.ranks; ++distance)
-      accept(partial_step_ + 1, from(distance), rows_of(from(distance)).bytes);
+      accept_rows(partial_step_ + 1, from(distance), rows_of(from(distance)).bytes);
   }
 
   void copy_results() {
     for (int distance = 1; distance < rule_.ranks; ++distance) {
       const int peer = from(distance);
-      if (is_direct()) accept(partial_step_ + 1, peer, rows_of(peer).bytes);
+      if (is_direct()) accept_rows(partial_step_ + 1, peer, rows_of(peer).bytes);
       copy_result(partial_step_ + 1, peer);
       if (is_direct()) give_back(partial_step_ + 1, peer, rows_of(peer).bytes);
     }
   }
 
   const SoftmaxRule& rule_;
-  int rank_;
   std::uint64_t unit_bytes_;   ///< of a row in the exchange of partials
   std::int32_t partial_step_;  ///< of that exchange
   std::vector<std::uint64_t> firsts_;
-  std::vector<Op> ops_;
-  std::vector<Op> reclaims_;
 };
 
 Status check_rule(const SoftmaxRule& rule, std::string_view what) {
