@@ -57,10 +57,6 @@ Status make_pool(CommState& state, GroupKind kind, const Settings& settings) {
   return {};
 }
 
-Status could_not_set_up(int rank, const Status& reason) {
-  return Status(reason.code(), concat("rank ", rank, " could not set up: ", reason.message()));
-}
-
 Status connect(CommState& state, Bootstrap& bootstrap, const Settings& settings, Deadline deadline) {
   const Status pooled = make_pool(state, bootstrap.kind(), settings);
   RINGCOMM_TRY(state.transport->connect(bootstrap, settings.transport, deadline));
@@ -73,7 +69,9 @@ Status connect(CommState& state, Bootstrap& bootstrap, const Settings& settings,
     if (all.is_ok()) state.channels.push_back(std::move(all).value());
   }
   // Whoever connected and then fails releases the others, which are already waiting for it.
-  if (!opened.is_ok()) state.transport->abort(pooled.is_ok() ? opened : could_not_set_up(state.rank, pooled));
+  if (!opened.is_ok())
+    state.transport->abort(pooled.is_ok() ? opened
+                                          : could_not_set_up(state.rank, pooled.code(), pooled.message()));
   return opened;
 }
 

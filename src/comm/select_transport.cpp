@@ -80,6 +80,10 @@ Result<std::size_t> first_that_serves_all(const std::vector<Greeting>& greetings
 
 }  // namespace
 
+Status could_not_set_up(int rank, StatusCode code, std::string_view reason) {
+  return Status(code, concat("rank ", rank, " could not set up: ", reason));
+}
+
 Result<std::unique_ptr<Transport>> select_transport(Bootstrap& bootstrap,
                                                     const std::vector<TransportFactory>& factories,
                                                     const Status& own, Deadline deadline) {
@@ -97,8 +101,7 @@ Result<std::unique_ptr<Transport>> select_transport(Bootstrap& bootstrap,
   for (const auto& bytes : answers.value()) {
     const int rank = static_cast<int>(greetings.size());
     RINGCOMM_TRY_ASSIGN(auto greeting, decode(bytes, rank));
-    if (greeting.code != StatusCode::ok)
-      return Status(greeting.code, concat("rank ", rank, " could not set up: ", greeting.failure));
+    if (greeting.code != StatusCode::ok) return could_not_set_up(rank, greeting.code, greeting.failure);
     if (greeting.names != mine.names) {
       return Status::mismatch(concat("transports differ: rank ", bootstrap.rank(), " offers ",
                                      joined(mine.names), ", rank ", rank, " offers ",

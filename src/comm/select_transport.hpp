@@ -3,12 +3,16 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "ringcomm/bootstrap/bootstrap.hpp"
 #include "ringcomm/transport/transport.hpp"
 
 namespace ringcomm::inline v0::comm {
+
+/// What the others hear of a rank whose own set-up failed.
+Status could_not_set_up(int rank, StatusCode code, std::string_view reason);
 
 /// Collective over the group, also for a rank whose own set-up has failed: `own` (not ok) then reaches the
 /// others, who return it with this rank's number, and nobody waits for a rank that cannot come.
