@@ -51,6 +51,9 @@ endfunction()
 ringcomm_backend(HWLOC PKG hwloc DEBIAN libhwloc-dev)
 ringcomm_backend(UCX PKG ucx DEBIAN libucx-dev)
 ringcomm_backend(MPI PKG mpi-c DEBIAN libopenmpi-dev)
+# Not vendors, but as optional: without them the readers of XML and of cost files are left out, and say so.
+ringcomm_backend(PUGIXML PKG pugixml DEBIAN libpugixml-dev)
+ringcomm_backend(JSON PKG nlohmann_json DEBIAN nlohmann-json3-dev)
 
 # CUDA's runtime comes with a CMake module and not with pkg-config.
 set(RINGCOMM_WITH_CUDA AUTO CACHE STRING "Use the CUDA runtime: AUTO, ON or OFF")

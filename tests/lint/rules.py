@@ -30,6 +30,8 @@ VENDOR_HEADERS = {
              "tests/device/cuda/"],
     "nvml.h": ["src/topology/readers/nvml"],
     "infiniband/": ["src/topology/readers/verbs"],
+    "pugixml": ["src/topology/readers/"],
+    "nlohmann/": ["src/topology/readers/cost_json", "tools/", "perf/", "tests/"],
 }
 
 FILE_LINES_MAX = 500
@@ -42,6 +44,8 @@ FUNCTION_EXCEPTIONS = {}
 
 # Source files without a test file of the same name: which tests cover them (lint.mirror).
 MIRROR_EXCEPTIONS = {
+    "src/topology/evidence.cpp": "the readers' tests",
+    "src/topology/machine.cpp": "topology_checks_test",
     "src/collectives/softmax_call.cpp": "softmax_all_reduce_test, softmax_reduce_scatter_test",
     "src/collectives/softmax_run.cpp": "softmax_all_reduce_test, softmax_reduce_scatter_test",
     "src/plan/rules/softmax_doubling.cpp": "softmax_rule_test",

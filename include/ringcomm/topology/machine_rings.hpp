@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a machine to its rings: what to order, which NIC and which cores each rank gets, and why.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ringcomm/core/placement.hpp"
+#include "ringcomm/topology/path.hpp"
+#include "ringcomm/topology/ring_order.hpp"
+
+#pragma GCC visibility push(default)
+namespace ringcomm::inline v0 {
+
+/// A ring's vertex i is devices[i]: a GPU, or without GPUs a NUMA node.
+struct MachineGraph {
+  RingGraph graph{};
+  std::vector<DeviceRef> devices{};
+  std::vector<std::string>
+      level_names{};  ///< "NV2", "PIX", "SYS": what each level of the graph is, best first
+};
+/// Levels are path classes with their link counts; with measured costs, times. Keys are (host, NUMA node, bus
+/// id).
+MachineGraph ring_graph(const Machine& machine, const PathMatrix& paths);
+
+/// One row of the explanation.
+struct RingStep {
+  DeviceRef from{};
+  DeviceRef to{};
+  std::string level{};  ///< "NV2"
+  Bandwidth bandwidth{};
+  std::string reason{};
+};
+
+/// NIC of a GPU (spec 2.7): minimum-cost matching on class, shared PCIe budget, rate, load; ties by bus id.
+struct NicChoice {
+  int gpu = 0;                ///< position in Machine::gpus
+  std::optional<int> nic{};   ///< position in Machine::nics
+  std::optional<int> port{};  ///< Port::number
+  PathClass path_class = PathClass::unknown;
+  std::string reason{};
+};
+struct ExcludedNic {
+  int nic = 0;
+  std::string
+      reason{};  ///< "not ACTIVE (Down, Polling)", "SYS to every GPU", "Ethernet bond among InfiniBand rails"
+};
+
+struct MachineRings {
+  MachineGraph graph{};
+  RingSet rings{};
+  RingOrder best{};  ///< the best single ring
+  std::vector<std::vector<RingStep>>
+      steps{};                    ///< [rings.rings], then of `best` alone if it is not among them
+  std::vector<NicChoice> nics{};  ///< [gpus]
+  std::vector<ExcludedNic> excluded{};
+  std::vector<Placement> placements{};  ///< [graph.devices] near CPUs, NUMA node with CPUs
+  std::vector<int>
+      left_out{};  ///< GPUs (positions) better left out of the ring, with no NVLink among peers that have
+};
+Result<MachineRings> plan_machine_rings(const Machine& machine, const PathMatrix& paths,
+                                        const RingOptions& options = {});
+
+/// A hardware-free description for a fake machine in tests and for `RINGCOMM_TOPO_FILE`: positions of the
+/// ranks of one host on its cores, in ring order: rank i runs on placements[i], and the KV ring visits
+/// ring[0], ring[1], ...
+struct HostRanks {
+  std::vector<Placement> placements{};  ///< [ranks]
+  std::vector<int> ring{};              ///< a permutation of the ranks
+  std::string explanation{};
+};
+/// Ranks without GPUs: spread over the NUMA nodes with CPUs, neighbours in the ring share a node.
+HostRanks plan_host_ranks(const Machine& machine, const CostModel& costs, int local_ranks);
+
+}  // namespace ringcomm::inline v0
+#pragma GCC visibility pop
