@@ -69,7 +69,7 @@ Result<PciBusId> parse_packed_bus_id(std::string_view text) {
 }
 
 std::optional<double> PciLink::gb_per_s() const {
-  if (!gt_per_s || !width) return std::nullopt;
+  if (!gt_per_s || !width) return stated_gb_per_s;
   // PCIe base specification: 8b/10b up to 5 GT/s, 128b/130b up to 32, 242B/256B FLITs at 64.
   const double efficiency = *gt_per_s < 6 ? 0.8 : *gt_per_s < 48 ? 128.0 / 130.0 : 242.0 / 256.0;
   return *gt_per_s * efficiency * *width / 8.0;

@@ -51,5 +51,15 @@ TEST(AcsControlTest, SourceValidationAloneIsHarmless) {
   EXPECT_TRUE((AcsControl{.request_redirect = true}).redirects());
 }
 
+TEST(PciLinkTest, StatedBandwidthCountsOnlyWhereSpeedOrWidthIsUnknown) {
+  PciLink link;
+  EXPECT_FALSE(link.gb_per_s());
+  link.stated_gb_per_s = 15.75;
+  link.width = 16;
+  EXPECT_EQ(link.gb_per_s(), 15.75);
+  link.gt_per_s = 32;
+  EXPECT_NEAR(*link.gb_per_s(), 63.015, 1e-3);
+}
+
 }  // namespace
 }  // namespace ringcomm

@@ -24,6 +24,8 @@ struct Host {
   std::optional<bool> is_virtual{};
 };
 
+/// A source that knows the CPUs' type but not which package a node belongs to (NCCL's files) gives one
+/// Package per host and type, to which no node refers.
 struct Package {
   int host = 0;
   int id = 0;            ///< os id: a label
@@ -38,7 +40,7 @@ struct Package {
 struct NumaNode {
   int host = 0;
   int id = 0;
-  std::optional<int> package{};            ///< position in Machine::packages
+  std::optional<int> package{};            ///< position in Machine::packages; absent: unknown
   std::optional<std::vector<int>> cpus{};  ///< sorted; empty: memory only (a GPU's, CXL); absent: unknown
   std::optional<std::uint64_t> memory_bytes{};
   std::string subtype{};  ///< "GPUMemory"
@@ -106,7 +108,8 @@ struct Link {
   LinkKind kind = LinkKind::nvlink;
   int gpu = 0;  ///< position in Machine::gpus
   LinkEnd end = LinkEnd::unknown;
-  /// Position in Machine::gpus or Machine::numa_nodes, by `end`. Switches are told apart by `target`.
+  /// Position in Machine::gpus or Machine::numa_nodes, by `end`. Switches are told apart by `target`. A link
+  /// that ends in its own GPU (peer == gpu) is an error of the file that was read; no path uses it.
   std::optional<int> peer{};
   std::optional<PciBusId> target{};
   std::optional<int> count{};

@@ -48,8 +48,11 @@ struct PciLink {
   std::optional<double> gt_per_s{};  ///< per lane: 2.5, 5, 8, 16, 32, 64
   std::optional<int> width{};        ///< lanes
   std::string speed_text{};          ///< as written
+  /// GB/s of the whole link in one direction, where the source says no more (hwloc).
+  std::optional<double> stated_gb_per_s{};
 
-  /// Raw GB/s (1e9) in each direction after line coding (8b/10b, 128b/130b, 242B/256B), or nothing.
+  /// Raw GB/s (1e9) in each direction after line coding (8b/10b, 128b/130b, 242B/256B); without speed or
+  /// width the stated one; or nothing.
   std::optional<double> gb_per_s() const;
 };
 /// "8 GT/s", "16.0 GT/s PCIe", "32 GT/s PCIe/s", "" -> number; nothing for text without a number and GT/s.
