@@ -17,11 +17,11 @@ std::string on_host(const Machine& machine, int host, std::string name) {
 std::string name_of(const Machine& machine, DeviceRef device) {
   const auto position = static_cast<std::size_t>(device.position);
   switch (device.kind) {
-    case DeviceKind::gpu:
+    case PartKind::gpu:
       return on_host(machine, machine.gpus[position].host, concat("GPU", machine.gpus[position].index));
-    case DeviceKind::nic:
+    case PartKind::nic:
       return on_host(machine, machine.nics[position].host, machine.nics[position].name);
-    case DeviceKind::numa_node:
+    case PartKind::numa_node:
       return on_host(machine, machine.numa_nodes[position].host,
                      concat("NUMA", machine.numa_nodes[position].id));
   }

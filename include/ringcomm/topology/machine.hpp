@@ -161,9 +161,9 @@ struct Nic {
   Where where{};
 };
 
-enum class DeviceKind : std::uint8_t { gpu, nic, numa_node };
+enum class PartKind : std::uint8_t { gpu, nic, numa_node };
 struct DeviceRef {
-  DeviceKind kind = DeviceKind::gpu;
+  PartKind kind = PartKind::gpu;
   int position = 0;  ///< in Machine::gpus, nics or numa_nodes
   friend auto operator<=>(const DeviceRef&, const DeviceRef&) = default;
 };
