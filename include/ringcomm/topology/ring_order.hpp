@@ -17,7 +17,9 @@ struct RingEdge {
   std::optional<double> gb_per_s{};  ///< one direction; absent: unknown
   int links = 0;  ///< parallel links that one ring direction may use up (NVLink count); 0: not divisible
 };
-/// Crossed by several edges; each direction has this much.
+/// One direction of something that several edges cross. A full-duplex link is two resources: one crossed by
+/// the edges that leave, one by those that enter. What both directions share (a half-duplex bus, one host
+/// bridge) is one resource that lists the edges of both.
 struct RingResource {
   std::string name{};
   std::optional<double> gb_per_s{};
