@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of a machine (spec topology section 3.1 to 3.3 and 55, 69, 71, 72 of 3.4).
+// The checks of a machine (spec topology section 3.1 to 3.3 and 52, 53, 55, 56, 65, 66, 69, 71, 72 of 3.4).
 #pragma once
 
-#include <span>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "ringcomm/diag/finding.hpp"
 #include "ringcomm/topology/evidence.hpp"
@@ -16,19 +19,31 @@ struct TopologyCase {
   MergedEvidence evidence{};
   CostModel costs = CostModel::table();
   PathMatrix paths{};
-  MachineRings rings{};
+  MachineRings rings{};  ///< empty where `rings_status` is an error
+  Status rings_status{};
   std::vector<UnreadFile> unread{};
 };
-/// Derives paths and rings.
+/// Derives paths and rings. Deterministic.
 TopologyCase make_topology_case(MergedEvidence evidence, const CostModel& costs,
                                 std::vector<UnreadFile> unread = {});
 
-/// Problems and unknowns, worst first, followers behind their cause; checks that are ok are left out unless
-/// `with_ok`. At most three unknowns ask for more files, with the commands.
+/// One check of the table: its stable id, the severity of its problems (a check may lower it), what it says.
+struct TopologyCheckId {
+  std::string_view id;
+  Severity severity;
+  std::string_view sentence;
+};
+/// All checks of check_topology, in the order of the spec; docs/topology.md lists them.
+std::vector<TopologyCheckId> topology_check_ids();
+
+/// Problems, worst first and followers behind their cause, then unknowns; checks that found nothing wrong are
+/// left out unless `KeepOk::yes`, checks with nothing to look at always. One finding per check and severity,
+/// with one evidence entry per device. At most three unknowns ask for more files: their `fix` is the command.
+/// Deterministic; devices and evidence in the machine's order.
 enum class KeepOk : std::uint8_t { no, yes };
 std::vector<Finding> check_topology(const TopologyCase& input, KeepOk keep_ok = KeepOk::no);
 
-/// Configured against best (spec 2.8).
+/// One edge of the configured order; `best` values are of the edge that leaves `from` in the best ring.
 struct EdgeComparison {
   DeviceRef from{};
   DeviceRef to_now{};
@@ -40,7 +55,9 @@ struct EdgeComparison {
   std::string cause{};
 };
 struct PlanComparison {
-  bool is_known = false;     ///< false: nothing configured in the evidence; `source` says so
+  /// false: nothing is configured in the evidence; the order compared is then the devices' own, as an
+  /// example.
+  bool is_known = false;
   std::string source{};      ///< "NCCL channel 00 of log.txt:12", "RINGCOMM_RING_ORDER", "rank order"
   std::vector<int> order{};  ///< positions in MachineGraph::devices
   std::vector<EdgeComparison> edges{};
@@ -54,6 +71,10 @@ struct PlanComparison {
   bool is_ok = true;       ///< within 5 %
   std::string variable{};  ///< "RINGCOMM_RING_ORDER=0,3,2,1,5,6,7,4", "CUDA_VISIBLE_DEVICES=..."
 };
+/// Configured against best (spec 2.8). `configured` is a given order (positions in MachineGraph::devices);
+/// else graph files, log channels, RINGCOMM_RING_ORDER in the log, in this order. Of several rings the
+/// slowest is compared edge by edge. Without a ring (no devices) or with an order that does not fit them,
+/// `source` says why and the rest is empty.
 PlanComparison compare_plan(const TopologyCase& input, std::optional<std::vector<int>> configured = {});
 
 }  // namespace ringcomm::inline v0
