@@ -46,6 +46,9 @@ FUNCTION_EXCEPTIONS = {}
 MIRROR_EXCEPTIONS = {
     "src/topology/evidence.cpp": "the readers' tests",
     "src/topology/machine.cpp": "topology_checks_test",
+    "src/topology/readers/nccl_log.cpp": "message_test, rings_test, events_test",
+    "src/topology/readers/nccl_log/collector.cpp": "events_test",
+    "src/topology/readers/nccl_log/info.cpp": "events_test",
     "src/collectives/softmax_call.cpp": "softmax_all_reduce_test, softmax_reduce_scatter_test",
     "src/collectives/softmax_run.cpp": "softmax_all_reduce_test, softmax_reduce_scatter_test",
     "src/plan/rules/softmax_doubling.cpp": "softmax_rule_test",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every reader is: a test of the content and a function from text to a Reading. A reader is a namespace
-// topology::<format> in readers/<format>.hpp with looks_like() and read(); registry.cpp lists them.
+// topology::<format> in readers/<format>.hpp with looks_like() and read(); evidence_readers.cpp lists them.
 #pragma once
 
 #include <string>

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which readers this build has, and in which order a text is tried.
+#include "topology/readers/evidence_readers.hpp"
+
+#include <array>
+
+#include "ringcomm/config.hpp"
+#include "ringcomm/core/text.hpp"
+#include "topology/readers/nccl_log.hpp"
+
+namespace ringcomm::inline v0 {
+namespace topology {
+namespace {
+
+// XML first: its root element leaves no doubt. The log comes last: a log may quote any other output.
+constexpr std::array kReaders {
+#if RINGCOMM_HAVE_PUGIXML
+// XML
+#endif
+  // Text of nvidia-smi, lspci, InfiniBand
+  Reader{"nccl-log", "NCCL_DEBUG=INFO", nccl_log::looks_like, nccl_log::read},
+};
+
+// std::array of no elements has no pointer to give; a tree reader makes this a plain array.
+constexpr std::array<TreeReader, 0> kTreeReaders{};
+
+}  // namespace
+
+std::span<const Reader> evidence_readers() { return kReaders; }
+
+std::span<const TreeReader> evidence_tree_readers() { return kTreeReaders; }
+
+std::string list_of_formats() {
+  std::string list;
+  for (const EvidenceFormat& format : evidence_formats()) {
+    list += concat(list.empty() ? "" : ", ", format.name, " (", format.made_by, ")");
+  }
+  return list;
+}
+
+}  // namespace topology
+
+std::vector<EvidenceFormat> evidence_formats() {
+  std::vector<EvidenceFormat> formats;
+  for (const auto& reader : topology::evidence_readers()) formats.push_back({reader.name, reader.made_by});
+  for (const auto& reader : topology::evidence_tree_readers())
+    formats.push_back({reader.name, reader.made_by});
+  return formats;
+}
+
+}  // namespace ringcomm::inline v0
