@@ -44,6 +44,8 @@ FUNCTION_EXCEPTIONS = {}
 
 # Source files without a test file of the same name: which tests cover them (lint.mirror).
 MIRROR_EXCEPTIONS = {
+    "src/topology/readers/smi_affinity.cpp": "nvidia_smi_topo_test",
+    "src/topology/readers/smi_table.cpp": "nvidia_smi_topo_test, nvidia_smi_p2p_test",
     "src/topology/evidence.cpp": "the readers' tests",
     "src/topology/machine.cpp": "topology_checks_test",
     "src/topology/rings/held_karp.cpp": "plan_ring_test",

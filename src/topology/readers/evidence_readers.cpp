@@ -7,6 +7,7 @@
 #include "ringcomm/config.hpp"
 #include "ringcomm/core/text.hpp"
 #include "topology/readers/nccl_log.hpp"
+#include "topology/readers/nvidia_smi_topo.hpp"
 
 namespace ringcomm::inline v0 {
 namespace topology {
@@ -18,7 +19,8 @@ constexpr std::array kReaders {
 // XML
 #endif
   // Text of nvidia-smi, lspci, InfiniBand
-  Reader{"nccl-log", "NCCL_DEBUG=INFO", nccl_log::looks_like, nccl_log::read},
+  Reader{"nvidia-smi-topo", "nvidia-smi topo -m", nvidia_smi_topo::looks_like, nvidia_smi_topo::read},
+      Reader{"nccl-log", "NCCL_DEBUG=INFO", nccl_log::looks_like, nccl_log::read},
 };
 
 // std::array of no elements has no pointer to give; a tree reader makes this a plain array.
