@@ -54,6 +54,8 @@ MIRROR_EXCEPTIONS = {
     "src/topology/rings/lower_bound.cpp": "plan_ring_test",
     "src/topology/rings/nested_order.cpp": "plan_ring_test",
     "src/topology/rings/ring_flow.cpp": "judge_ring_test",
+    "src/topology/rings/ring_packing.cpp": "plan_disjoint_rings_test",
+    "src/topology/rings/two_way.cpp": "plan_disjoint_rings_test",
     "src/topology/readers/nccl_log.cpp": "message_test, rings_test, events_test",
     "src/topology/readers/nccl_log/collector.cpp": "events_test",
     "src/topology/readers/nccl_log/info.cpp": "events_test",
