@@ -95,13 +95,13 @@ Devices add_devices(const SmiTable& table, Reading& reading) {
     if (name.empty()) {
       devices.by_column.emplace_back();
     } else if (const auto number = gpu_number(name)) {
-      devices.by_column.emplace_back(DeviceRef{DeviceKind::gpu, static_cast<int>(machine.gpus.size())});
+      devices.by_column.emplace_back(DeviceRef{PartKind::gpu, static_cast<int>(machine.gpus.size())});
       Gpu& gpu = machine.gpus.emplace_back();
       gpu.index = *number;
       gpu.vendor = GpuVendor::nvidia;
       gpu.where = where;
     } else {
-      devices.by_column.emplace_back(DeviceRef{DeviceKind::nic, static_cast<int>(machine.nics.size())});
+      devices.by_column.emplace_back(DeviceRef{PartKind::nic, static_cast<int>(machine.nics.size())});
       Nic& nic = machine.nics.emplace_back();
       nic.name = name;
       nic.where = where;
@@ -109,7 +109,7 @@ Devices add_devices(const SmiTable& table, Reading& reading) {
   }
   for (const SmiRow& row : table.rows) {
     const auto& device = devices.by_column[row.column];
-    devices.gpus_by_row.push_back(device && device->kind == DeviceKind::gpu ? device->position : -1);
+    devices.gpus_by_row.push_back(device && device->kind == PartKind::gpu ? device->position : -1);
   }
   machine.has_gpu_evidence = !machine.gpus.empty();
   // A table without NIC columns proves nothing: it lists InfiniBand devices only (no Slingshot).

@@ -52,7 +52,7 @@ inline std::string stated(const Machine& machine, DeviceRef from, DeviceRef to) 
   }
   return "none";
 }
-inline DeviceRef gpu_ref(int position) { return {DeviceKind::gpu, position}; }
-inline DeviceRef nic_ref(int position) { return {DeviceKind::nic, position}; }
+inline DeviceRef gpu_ref(int position) { return {PartKind::gpu, position}; }
+inline DeviceRef nic_ref(int position) { return {PartKind::nic, position}; }
 
 }  // namespace ringcomm::testing
