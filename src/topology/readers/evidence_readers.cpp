@@ -8,6 +8,10 @@
 #include "ringcomm/core/text.hpp"
 #include "topology/readers/nccl_log.hpp"
 #include "topology/readers/nvidia_smi_topo.hpp"
+#if RINGCOMM_HAVE_PUGIXML
+#include "topology/readers/nccl_graph_xml.hpp"
+#include "topology/readers/nccl_topo_xml.hpp"
+#endif
 
 namespace ringcomm::inline v0 {
 namespace topology {
@@ -16,10 +20,13 @@ namespace {
 // XML first: its root element leaves no doubt. The log comes last: a log may quote any other output.
 constexpr std::array kReaders {
 #if RINGCOMM_HAVE_PUGIXML
-// XML
+  // XML
+  Reader{"nccl-topo-xml", "NCCL_TOPO_DUMP_FILE=topo.xml", nccl_topo_xml::looks_like, nccl_topo_xml::read},
+      Reader{"nccl-graph-xml", "NCCL_GRAPH_DUMP_FILE=graph.xml", nccl_graph_xml::looks_like,
+             nccl_graph_xml::read},
 #endif
-  // Text of nvidia-smi, lspci, InfiniBand
-  Reader{"nvidia-smi-topo", "nvidia-smi topo -m", nvidia_smi_topo::looks_like, nvidia_smi_topo::read},
+      // Text of nvidia-smi, lspci, InfiniBand
+      Reader{"nvidia-smi-topo", "nvidia-smi topo -m", nvidia_smi_topo::looks_like, nvidia_smi_topo::read},
       Reader{"nccl-log", "NCCL_DEBUG=INFO", nccl_log::looks_like, nccl_log::read},
 };
 
