@@ -62,11 +62,13 @@ HostFacts read_host_facts(const std::filesystem::path& root = "/");
 /// starting threads.
 std::map<std::string, std::string> run_probes(std::chrono::milliseconds deadline = std::chrono::seconds(5));
 
-/// One host.
+/// One host with `local_ranks` ranks on it. All checks, those that are ok too.
 std::vector<Finding> check_host(const HostFacts& facts, int local_ranks);
-/// All ranks, in rank order: versions and variables by value -> ranks, namespaces, overlapping cores, host
-/// names.
+/// All ranks, in rank order: versions and variables by value -> ranks, namespaces, cores shared by ranks,
+/// bindings, host names, clocks. All checks; none for fewer than two ranks.
 std::vector<Finding> check_ranks(const std::vector<HostFacts>& facts);
+/// Of both.
+std::vector<CheckId> host_check_ids();
 
 }  // namespace ringcomm::inline v0
 #pragma GCC visibility pop

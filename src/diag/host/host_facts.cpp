@@ -113,7 +113,8 @@ void read_memory(HostFacts& facts, const path& root) {
 
 void read_cpus(HostFacts& facts, const path& root) {
   facts.cpus_allowed = allowed_cpus();
-  const std::string status = read_small_file(root / "proc/self/status", kFileBytesMax);
+  std::string status = read_small_file(root / "proc/self/status", kFileBytesMax);
+  std::ranges::replace(status, '	', ' ');
   facts.memory_nodes_allowed = diag::cpu_list(value_after(status, "Mems_allowed_list:"));
   const path nodes = root / "sys/devices/system/node";
   for (const int node : diag::cpu_list(first_line(nodes / "online")))

@@ -225,7 +225,7 @@ std::vector<Finding> check_ranks(const std::vector<HostFacts>& facts) {
           diag::check_clocks(facts)};
 }
 
-std::vector<HostCheckId> host_check_ids() {
+std::vector<CheckId> host_check_ids() {
   using enum Severity;
   return {{"shm_small", failure, "/dev/shm is too small for NCCL's shared memory (docker gives 64 MB)"},
           {"memlock_low", failure, "too little memory may be locked for pinned buffers or RDMA"},
