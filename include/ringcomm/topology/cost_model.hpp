@@ -32,6 +32,9 @@ class CostModel {
 
   const ClassCost& of(PathClass path_class) const;
   bool is_measured() const;  ///< any class
+  /// Whether measured classes hold between devices of this kind: host ranks (NUMA nodes) or GPUs. Times of
+  /// host ranks say nothing of GPUs on the same path class.
+  bool is_measured_between(PartKind kind) const;
   /// GB/s of one NVLink (or xGMI) of this GPU for planning; absent when the generation is unknown.
   std::optional<double> nvlink_gb_per_s(const Gpu& gpu) const;
   /// Planning GB/s of a PCIe link; absent when speed or width is unknown.
@@ -40,7 +43,8 @@ class CostModel {
   std::optional<double> cpu_gb_per_s(const Package& package) const;
 
  private:
-  std::vector<ClassCost> classes_;
+  std::vector<ClassCost> classes_;  ///< [PathClass]
+  PartKind measured_kind_ = PartKind::numa_node;
 };
 
 }  // namespace ringcomm::inline v0

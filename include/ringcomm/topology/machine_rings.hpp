@@ -20,8 +20,12 @@ struct MachineGraph {
   std::vector<std::string>
       level_names{};  ///< "NV2", "PIX", "SYS": what each level of the graph is, best first
 };
-/// Levels are path classes with their link counts; with measured costs, times. Keys are (host, NUMA node, bus
-/// id).
+/// The block for which measured edges are compared: time = alpha + kRingLevelBytes / beta.
+inline constexpr std::size_t kRingLevelBytes = std::size_t{4} << 20;
+
+/// Levels are path classes with their link counts; where every edge is measured, times. Keys are (host, NUMA
+/// node, bus id). Resources are PathMatrix::shared, each one direction. Without GPUs and NUMA nodes the graph
+/// is empty.
 MachineGraph ring_graph(const Machine& machine, const PathMatrix& paths);
 
 /// One row of the explanation.
@@ -59,6 +63,8 @@ struct MachineRings {
   std::vector<int>
       left_out{};  ///< GPUs (positions) better left out of the ring, with no NVLink among peers that have
 };
+/// Errors: not_available (the evidence has neither a GPU nor a NUMA node with CPUs), and those of plan_ring.
+/// Deterministic; does not depend on how GPUs are numbered where they have bus ids.
 Result<MachineRings> plan_machine_rings(const Machine& machine, const PathMatrix& paths,
                                         const RingOptions& options = {});
 
@@ -71,7 +77,10 @@ struct HostRanks {
   std::string explanation{};
 };
 /// Ranks without GPUs: spread over the NUMA nodes with CPUs, neighbours in the ring share a node.
+/// local_ranks <= 0 gives none; unknown cores leave the placements empty and the ring in rank order.
 HostRanks plan_host_ranks(const Machine& machine, const CostModel& costs, int local_ranks);
+/// The same for ranks that somebody else has placed (a launcher): rank i runs on placements[i].
+HostRanks order_host_ranks(const Machine& machine, const CostModel& costs, std::vector<Placement> placements);
 
 }  // namespace ringcomm::inline v0
 #pragma GCC visibility pop

@@ -20,11 +20,15 @@ struct SharedLink {
 struct Path {
   PathClass path_class = PathClass::unknown;
   std::optional<int> nvlinks{};  ///< of this pair; with a switch: of the weaker end
+  bool is_switched = false;      ///< those NVLinks end in switches, which all pairs share
   Bandwidth bandwidth{};
   std::optional<double> alpha_us{};
   std::vector<int> crosses{};  ///< positions in PathMatrix::shared, in order
   std::string reason{};        ///< "stated by topo.txt:4", "one bridge 0000:3b:00.0", or why it is unknown
 };
+
+/// A matrix holds every pair: beyond this many devices the rest is left out (find() does not know it).
+inline constexpr std::size_t kPathDevicesMax = 1024;
 
 /// GPUs, then NICs, then the NUMA nodes that have CPUs, each in the machine's order.
 struct PathMatrix {
@@ -38,7 +42,11 @@ struct PathMatrix {
 };
 
 /// Stated paths win; else NVLinks (over switches: every two GPUs that reach one switch domain), then the PCIe
-/// tree, then NUMA. What cannot be derived is PathClass::unknown with the reason.
+/// tree, then NUMA; a GPU in between (NVB, PXN) where that is better. What cannot be derived is
+/// PathClass::unknown with the reason. A bandwidth is that of the slowest link crossed and absent as soon as
+/// one of them is unknown; `reason` names both. Shared links have a direction ("... up", "NUMA0->NUMA1"), so
+/// that edges of a ring that pass each other do not share. Measured costs (CostModel::from_json) replace what
+/// is derived for the kind of pair that was measured. Cost: devices squared, detours GPUs cubed.
 PathMatrix derive_paths(const Machine& machine, const CostModel& costs);
 
 }  // namespace ringcomm::inline v0

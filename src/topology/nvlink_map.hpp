@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVLinks (and xGMI, C2C) of each GPU, joined by what they end in.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ringcomm/topology/cost_model.hpp"
+#include "ringcomm/topology/machine.hpp"
+
+namespace ringcomm::inline v0::topology {
+
+/// Links that lie side by side. An absent value is unknown.
+struct LinkBundle {
+  LinkKind kind = LinkKind::nvlink;
+  std::optional<int> count{};
+  Bandwidth bandwidth{};
+};
+
+/// A switch is told apart by its host and bus id; the hidden switch of multi-node NVLink has no host.
+using SwitchKey = std::pair<int, std::optional<PciBusId>>;
+
+struct GpuLinks {
+  std::map<int, LinkBundle> gpus{};  ///< by position in Machine::gpus
+  std::map<SwitchKey, LinkBundle> switches{};
+  std::optional<LinkBundle> cpu{};  ///< NVLink (POWER) or C2C (Grace) to the GPU's own CPU
+  bool has_unknown_end = false;     ///< a link that may lead to any GPU
+};
+
+/// [Machine::gpus]
+std::vector<GpuLinks> collect_links(const Machine& machine, const CostModel& costs);
+
+struct NvConnection {
+  LinkBundle links{};
+  bool is_switched = false;
+};
+/// Between two GPUs: direct links, or a switch that both reach. The weaker end counts.
+std::optional<NvConnection> connection(const Machine& machine, const std::vector<GpuLinks>& links, int a,
+                                       int b);
+
+}  // namespace ringcomm::inline v0::topology
