@@ -44,6 +44,10 @@ FUNCTION_EXCEPTIONS = {}
 
 # Source files without a test file of the same name: which tests cover them (lint.mirror).
 MIRROR_EXCEPTIONS = {
+    "src/diag/host/facts_text.cpp": "host_checks_test",
+    "src/diag/host/host_facts.cpp": "probes_test",
+    "src/diag/host/probe_child.cpp": "probes_test",
+    "src/diag/host/rank_checks.cpp": "host_checks_test",
     "src/topology/readers/smi_affinity.cpp": "nvidia_smi_topo_test",
     "src/topology/readers/smi_table.cpp": "nvidia_smi_topo_test, nvidia_smi_p2p_test",
     "src/topology/evidence.cpp": "the readers' tests",

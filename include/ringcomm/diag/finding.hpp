@@ -38,6 +38,13 @@ struct Finding {
   std::vector<DeviceRef> devices{};
 };
 
+/// One check of a table: its stable id, the severity of its problems (a check may lower it), what it says.
+struct CheckId {
+  std::string_view id;
+  Severity severity;
+  std::string_view sentence;
+};
+
 /// 0 ok, 1 warnings, 2 failures (info and unknown do not count).
 int exit_code_of(const std::vector<Finding>& findings);
 

@@ -27,14 +27,8 @@ struct TopologyCase {
 TopologyCase make_topology_case(MergedEvidence evidence, const CostModel& costs,
                                 std::vector<UnreadFile> unread = {});
 
-/// One check of the table: its stable id, the severity of its problems (a check may lower it), what it says.
-struct TopologyCheckId {
-  std::string_view id;
-  Severity severity;
-  std::string_view sentence;
-};
 /// All checks of check_topology, in the order of the spec; docs/topology.md lists them.
-std::vector<TopologyCheckId> topology_check_ids();
+std::vector<CheckId> topology_check_ids();
 
 /// Problems, worst first and followers behind their cause, then unknowns; checks that found nothing wrong are
 /// left out unless `KeepOk::yes`, checks with nothing to look at always. One finding per check and severity,
