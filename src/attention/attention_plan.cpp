@@ -95,13 +95,15 @@ std::vector<plan::Tile> tiles_of(const AttentionSpec& spec, const ShardMap& map,
   return tiles;
 }
 
-plan::RotationRule rotation_rule(const AttentionSpec& spec, const ShardMap& map, plan::Access access) {
+plan::RotationRule rotation_rule(const AttentionSpec& spec, const ShardMap& map, plan::Access access,
+                                 const RingPlaces& order) {
   plan::RotationRule rule;
   rule.ranks = map.ranks();
   rule.access = access;
   rule.mode = resolved(spec.strategy, access) == AttentionStrategy::ring_direct ? plan::RotationMode::direct
                                                                                 : plan::RotationMode::relay;
   rule.overlap = spec.overlap;
+  rule.order = order;
   rule.chunk_bytes = spec.chunk_bytes;
   rule.needed = needed_blocks(map, band_of(spec.mask));
   for (int source = 0; source < map.ranks(); ++source)
@@ -110,10 +112,11 @@ plan::RotationRule rotation_rule(const AttentionSpec& spec, const ShardMap& map,
 }
 
 Result<plan::RankPlan> attention_slice(const AttentionSpec& spec, const ShardMap& map, plan::Access access,
-                                       int rank) {
+                                       int rank, const RingPlaces& order) {
   if (spec.queries == QueryPlacement::replicated) return replicated_slice(spec, map, access, rank);
   if (spec.strategy == AttentionStrategy::all_gather) return gathered_slice(spec, map, access, rank);
-  RINGCOMM_TRY_ASSIGN(plan::RankPlan slice, plan::rotation_slice(rotation_rule(spec, map, access), rank));
+  RINGCOMM_TRY_ASSIGN(plan::RankPlan slice,
+                      plan::rotation_slice(rotation_rule(spec, map, access, order), rank));
   slice.op = OpCode::ring_attention;
   attach_to_consumers(spec, map, slice);
   return slice;
@@ -121,13 +124,13 @@ Result<plan::RankPlan> attention_slice(const AttentionSpec& spec, const ShardMap
 
 }  // namespace attention
 
-Result<std::vector<plan::RankPlan>> attention_plan(const AttentionSpec& spec, int ranks,
-                                                   plan::Access access) {
+Result<std::vector<plan::RankPlan>> attention_plan(const AttentionSpec& spec, int ranks, plan::Access access,
+                                                   const std::vector<int>& order) {
   RINGCOMM_TRY(RingAttention::supports(spec, ranks));
   RINGCOMM_TRY_ASSIGN(const ShardMap map, ShardMap::create(spec.layout, spec.tokens, ranks));
   std::vector<plan::RankPlan> slices;
   for (int rank = 0; rank < ranks; ++rank) {
-    RINGCOMM_TRY_ASSIGN(plan::RankPlan slice, attention::attention_slice(spec, map, access, rank));
+    RINGCOMM_TRY_ASSIGN(plan::RankPlan slice, attention::attention_slice(spec, map, access, rank, order));
     slices.push_back(std::move(slice));
   }
   return slices;

@@ -13,6 +13,9 @@ namespace ringcomm::inline v0::attention {
 /// Never `automatic`: direct where peers' memory can be read, else relay.
 AttentionStrategy resolved(AttentionStrategy strategy, plan::Access access);
 
+/// Who follows whom in the ring strategies; empty: the ranks as they are numbered.
+using RingPlaces = std::vector<int>;
+
 /// Bytes of K and V together for `rows` tokens.
 std::uint64_t kv_bytes(const AttentionSpec& spec, std::int64_t rows);
 
@@ -24,10 +27,11 @@ std::vector<std::uint8_t> needed_blocks(const ShardMap& map, const VisibleBand& 
 std::vector<plan::Tile> tiles_of(const AttentionSpec& spec, const ShardMap& map, int reader, int source);
 
 /// The rule of the ring strategies; the same on all ranks.
-plan::RotationRule rotation_rule(const AttentionSpec& spec, const ShardMap& map, plan::Access access);
+plan::RotationRule rotation_rule(const AttentionSpec& spec, const ShardMap& map, plan::Access access,
+                                 const RingPlaces& order = {});
 
 /// One rank's slice with tiles. `spec` has passed RingAttention::supports.
 Result<plan::RankPlan> attention_slice(const AttentionSpec& spec, const ShardMap& map, plan::Access access,
-                                       int rank);
+                                       int rank, const RingPlaces& order = {});
 
 }  // namespace ringcomm::inline v0::attention

@@ -53,15 +53,19 @@ std::uint64_t RingAttention::Impl::signature() const { return attention::hash(at
 
 Status RingAttention::Impl::prepare_plan(plan::Access access) {
   const int rank = channel.rank();
-  if (spec.queries == QueryPlacement::sharded) spec.strategy = attention::resolved(spec.strategy, access);
+  if (spec.queries == QueryPlacement::sharded) {
+    const bool takes_relay = spec.strategy == AttentionStrategy::automatic && channel.prefers_relay();
+    spec.strategy = takes_relay ? AttentionStrategy::ring_relay : attention::resolved(spec.strategy, access);
+  }
   if (spec.strategy == AttentionStrategy::ring_direct && access == plan::Access::two_sided) {
     return Status::not_available(
         "strategy ring_direct needs a transport that reads peers' memory in place (take ring_relay)");
   }
   if (spec.scale == 0.0F) spec.scale = 1.0F / std::sqrt(static_cast<float>(spec.head_dim));
-  RINGCOMM_TRY_ASSIGN(slice, attention::attention_slice(spec, shards, access, rank));
+  RINGCOMM_TRY_ASSIGN(slice, attention::attention_slice(spec, shards, access, rank, channel.ring_order()));
   if (channel.size() <= kVerifiedRanksMax) {
-    RINGCOMM_TRY_ASSIGN(const auto slices, attention_plan(spec, channel.size(), access));
+    RINGCOMM_TRY_ASSIGN(const auto slices,
+                        attention_plan(spec, channel.size(), access, channel.ring_order()));
     RINGCOMM_TRY_ASSIGN(const auto coverage, attention_coverage(spec, channel.size()));
     RINGCOMM_TRY_ASSIGN(facts, plan::verify(slices, coverage));
   } else {

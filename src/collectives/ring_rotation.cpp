@@ -28,14 +28,17 @@ Result<plan::RotationRule> rotation_rule(const Channel& channel, const RotationB
         "ring rotation: mode direct needs a transport that reads peers' memory in place (take relay)");
   }
   const bool is_direct =
-      options.mode == RotationChoice::direct || (options.mode == RotationChoice::automatic && reads_directly);
+      options.mode == RotationChoice::direct ||
+      (options.mode == RotationChoice::automatic && reads_directly && !channel.prefers_relay());
   const std::size_t chunk_bytes =
       options.chunk_bytes == 0 ? channel.options().chunk_bytes : options.chunk_bytes;
+  // An order that a caller gives is taken as it is; the rule refuses what is no permutation.
   return plan::RotationRule{.ranks = channel.size(),
                             .access = reads_directly ? plan::Access::direct_read : plan::Access::two_sided,
                             .mode = is_direct ? plan::RotationMode::direct : plan::RotationMode::relay,
                             .overlap = options.overlap,
                             .direction = options.direction,
+                            .order = options.order.empty() ? channel.ring_order() : options.order,
                             .block_bytes = blocks.all_bytes(),
                             .chunk_bytes = is_direct ? 0 : chunk_bytes,
                             .needed = options.needed};
@@ -45,7 +48,12 @@ Result<plan::RotationRule> rotation_rule(const Channel& channel, const RotationB
 std::uint64_t rotation_signature(const plan::RotationRule& rule, const RotationBlocks& blocks,
                                  const RotationOptions& options) {
   plan::Fnv fnv;
-  fnv.add(rule.ranks).add(rule.access).add(rule.mode).add(rule.direction).add(rule.chunk_bytes);
+  fnv.add(rule.ranks)
+      .add(rule.access)
+      .add(rule.mode)
+      .add(rule.direction)
+      .add(rule.order)
+      .add(rule.chunk_bytes);
   fnv.add(rule.needed.size());
   for (const std::uint8_t flag : rule.needed) fnv.add(flag != 0);
   fnv.add(blocks.heads).add(blocks.k_dim).add(blocks.v_dim).add(options.signature);

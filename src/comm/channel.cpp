@@ -31,6 +31,8 @@ bool Channel::is_key(const std::vector<int>& members, std::uint32_t ordinal) con
   return parts_->ordinal == ordinal && parts_->members == members;
 }
 const ChannelOptions& Channel::options() const { return parts_->options; }
+const std::vector<int>& Channel::ring_order() const { return parts_->ring_order; }
+bool Channel::prefers_relay() const { return parts_->prefers_relay; }
 
 Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
                                       std::chrono::milliseconds deadline, Announce announce) {

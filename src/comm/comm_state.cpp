@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "comm/rotation_mode.hpp"
 #include "core/try.hpp"
 #include "device/host/fork_guard.hpp"
 #include "ringcomm/core/text.hpp"
@@ -41,12 +42,25 @@ Result<StreamView> CommState::own_stream(int priority) {
   return stream->view();
 }
 
+void CommState::order_ring(Channel::Parts& parts, const std::vector<int>& members) const {
+  std::vector<Place> member_places;
+  for (const int member : members) member_places.push_back(places[static_cast<std::size_t>(member)]);
+  std::vector<int> order;
+  for (const int next : ring_order) {
+    const auto found = std::ranges::find(members, next);
+    if (found != members.end()) order.push_back(static_cast<int>(found - members.begin()));
+  }
+  parts.prefers_relay = relay_is_faster(member_places, order, speeds);
+  if (!std::ranges::is_sorted(order)) parts.ring_order = std::move(order);
+}
+
 Result<std::unique_ptr<Channel>> CommState::open(std::vector<int> members, std::uint32_t ordinal,
                                                  const ChannelOptions& channel_options, Deadline wait_until) {
   auto parts = std::make_unique<Channel::Parts>();
   parts->state = this;
   parts->position = static_cast<int>(std::ranges::find(members, rank) - members.begin());
   RINGCOMM_TRY_ASSIGN(parts->lanes, transport->open_channel(ChannelKey{members, ordinal}, wait_until));
+  order_ring(*parts, members);
   parts->members = std::move(members);
   parts->ordinal = ordinal;
   parts->options = channel_options;

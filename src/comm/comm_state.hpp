@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/memory_pool.hpp"
+#include "comm/places.hpp"
 #include "comm/turn.hpp"
 #include "ringcomm/comm/channel.hpp"
 #include "ringcomm/comm/communicator.hpp"
@@ -29,6 +30,10 @@ struct CommState {
   GroupKind kind = GroupKind::threads;
   CommunicatorOptions options;  ///< as the caller gave them
   Placement placement;
+  std::vector<Place> places;
+  std::vector<int> ring_order;
+  bool is_order_forced = false;  ///< a list was given
+  MeasuredSpeeds speeds;
   std::unique_ptr<Transport> transport;
   std::shared_ptr<MemoryPool> pool;
   std::vector<std::unique_ptr<Channel>> channels;  ///< the first one has all ranks
@@ -44,6 +49,7 @@ struct CommState {
   Status health() const;
   Status fork_error() const;
   Result<StreamView> own_stream(int priority);
+  void order_ring(Channel::Parts& parts, const std::vector<int>& members) const;
   /// Collective over `members`, this rank among them.
   Result<std::unique_ptr<Channel>> open(std::vector<int> members, std::uint32_t ordinal,
                                         const ChannelOptions& channel_options, Deadline wait_until);
@@ -65,6 +71,8 @@ struct Channel::Parts {
   std::vector<int> members;
   std::uint32_t ordinal = 0;
   ChannelOptions options;
+  std::vector<int> ring_order;  ///< empty: as listed
+  bool prefers_relay = false;
   int position = 0;
   std::uint32_t sequence = 0;
   bool is_busy = false;  ///< between begin() and the end of its scope

@@ -14,7 +14,6 @@
 #include "core/try.hpp"
 #include "device/host/fork_guard.hpp"
 #include "ringcomm/core/text.hpp"
-#include "ringcomm/topology/binding.hpp"
 
 namespace ringcomm::inline v0 {
 
@@ -26,7 +25,7 @@ constexpr std::chrono::minutes kDeadlineDefault{10};
 
 // What a rank can prepare without the others; its failure is told to them by select_transport().
 Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorOptions& options,
-               const Placement* placement, Settings& settings) {
+               Settings& settings) {
   state.rank = bootstrap.rank();
   state.size = bootstrap.size();
   state.kind = bootstrap.kind();
@@ -35,13 +34,17 @@ Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorO
   state.deadline = kDeadlineDefault;
   RINGCOMM_TRY_ASSIGN(settings, resolve_settings(options));
   state.deadline = settings.deadline;
-  if (placement != nullptr) {
-    state.placement = *placement;
-    return {};
-  }
-  const auto placements = spread_ranks(discover_cores(), state.size);
-  if (static_cast<std::size_t>(state.rank) < placements.size())
-    state.placement = placements[static_cast<std::size_t>(state.rank)];
+  return {};
+}
+
+Status find_place(CommState& state, Bootstrap& bootstrap, const TopologyWish& wish,
+                  const Placement* placement, Deadline deadline) {
+  RINGCOMM_TRY_ASSIGN(Agreement agreed, agree_on_places(bootstrap, wish, placement, deadline));
+  state.placement = std::move(agreed.placement);
+  state.places = std::move(agreed.places);
+  state.ring_order = std::move(agreed.ring_order);
+  state.is_order_forced = !wish.ring_order.empty();
+  state.speeds = agreed.speeds;
   return {};
 }
 
@@ -132,10 +135,11 @@ Result<Communicator> Communicator::create_at(std::unique_ptr<Bootstrap> bootstra
     auto impl = std::make_unique<Impl>();
     comm::CommState& state = impl->state;
     comm::Settings settings;
-    const Status prepared = comm::prepare(state, *bootstrap, options, placement, settings);
+    const Status prepared = comm::prepare(state, *bootstrap, options, settings);
     const Deadline deadline = Deadline::after(state.deadline);
     RINGCOMM_TRY_ASSIGN(state.transport,
                         comm::select_transport(*bootstrap, settings.transports, prepared, deadline));
+    RINGCOMM_TRY(comm::find_place(state, *bootstrap, settings.topology, placement, deadline));
     RINGCOMM_TRY(comm::connect(state, *bootstrap, settings, deadline));
     return Communicator(std::move(impl));
   });
@@ -184,6 +188,7 @@ int Communicator::size() const { return impl_->state.size; }
 Status Communicator::health() const { return impl_->state.health(); }
 const Placement& Communicator::placement() const { return impl_->state.placement; }
 std::chrono::milliseconds Communicator::deadline() const { return impl_->state.deadline; }
+const std::vector<int>& Communicator::ring_order() const { return impl_->state.ring_order; }
 Channel& Communicator::channel() { return *impl_->state.channels.front(); }
 
 Result<Window> Communicator::allocate(std::size_t bytes) {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/settings.hpp"
 
+#include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
 
+#include "core/small_file.hpp"
 #include "core/try.hpp"
 #include "ringcomm/core/env.hpp"
 #include "ringcomm/core/text.hpp"
+#include "ringcomm/topology/cost_model.hpp"
+#include "ringcomm/topology/evidence.hpp"
 #include "transport/registry.hpp"
 
 namespace ringcomm::inline v0::comm {
@@ -62,6 +67,53 @@ Status resolve_memory(Settings& settings, const CommunicatorOptions& options) {
   return {};
 }
 
+/// Evidence files of the machine that this host is said to be.
+Result<std::shared_ptr<const Machine>> described_machine(const std::string& path) {
+  const std::filesystem::path file(path);
+  std::vector<UnreadFile> unread;
+  auto readings = read_evidence_paths(std::span(&file, 1), unread);
+  if (!unread.empty()) {
+    return Status(unread.front().status.code(),
+                  concat("RINGCOMM_TOPO_FILE: ", unread.front().file, ": ", unread.front().status.message()));
+  }
+  return std::make_shared<const Machine>(merge_evidence(std::move(readings)).machine);
+}
+
+Result<MeasuredSpeeds> measured_speeds(const std::string& path) {
+  std::error_code missing;
+  if (!std::filesystem::is_regular_file(path, missing))
+    return Status::not_found(concat("RINGCOMM_COSTS: there is no file ", path));
+  constexpr std::size_t kBytesMax = std::size_t{1} << 20;
+  RINGCOMM_TRY_ASSIGN(const CostModel costs, CostModel::from_json(read_small_file(path, kBytesMax), path));
+  const auto measured = [&](PathClass path_class) {
+    const ClassCost& cost = costs.of(path_class);
+    return cost.source == Source::measured ? cost.gb_per_s.value_or(0) : 0;
+  };
+  return MeasuredSpeeds{.inside = measured(PathClass::loc), .between = measured(PathClass::sys)};
+}
+
+Status resolve_topology(Settings& settings, const CommunicatorOptions& options) {
+  TopologyWish& wish = settings.topology;
+  wish.machine = options.machine;
+  if (const auto path = env_text("RINGCOMM_TOPO_FILE"); path && !wish.machine) {
+    RINGCOMM_TRY_ASSIGN(wish.machine, described_machine(*path));
+  }
+  if (const auto path = env_text("RINGCOMM_COSTS")) {
+    RINGCOMM_TRY_ASSIGN(wish.speeds, measured_speeds(*path));
+  }
+  wish.ring_order = options.ring_order;
+  if (!wish.ring_order.empty()) {
+    wish.order_source = "CommunicatorOptions::ring_order";
+    return {};
+  }
+  const auto text = env_text("RINGCOMM_RING_ORDER");
+  if (!text || *text == "auto") return {};
+  wish.keeps_rank_order = *text == "rank";
+  if (wish.keeps_rank_order) return {};
+  RINGCOMM_TRY_ASSIGN(wish.ring_order, parse_ring_order(*text, wish.order_source));
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<TransportFactory>> named_transports(std::string_view list, std::string_view source) {
@@ -88,6 +140,7 @@ Result<Settings> resolve_settings(const CommunicatorOptions& options) {
   Settings settings;
   RINGCOMM_TRY(resolve_waits(settings, options));
   RINGCOMM_TRY(resolve_memory(settings, options));
+  RINGCOMM_TRY(resolve_topology(settings, options));
   settings.transports = options.transports;
   if (settings.transports.empty()) {
     if (const auto text = env_text("RINGCOMM_TRANSPORTS")) {

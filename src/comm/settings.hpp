@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/places.hpp"
 #include "ringcomm/comm/communicator.hpp"
 
 namespace ringcomm::inline v0::comm {
@@ -18,6 +19,7 @@ struct Settings {
   bool pin = false;
   std::vector<TransportFactory> transports;
   TransportOptions transport{};
+  TopologyWish topology{};
 };
 
 /// invalid_argument names the option or the variable, its value and what is accepted.

@@ -73,7 +73,9 @@ Result<std::unique_ptr<Bootstrap>> meet(CommState& state, const std::vector<int>
       deadline);
 }
 
-CommunicatorOptions inherited(const CommState& parent, CommunicatorOptions options) {
+/// `members`: the new group's ranks in the parent.
+CommunicatorOptions inherited(const CommState& parent, const std::vector<int>& members,
+                              CommunicatorOptions options) {
   if (options.deadline.count() == 0) options.deadline = parent.deadline;
   if (options.arena_bytes == 0) options.arena_bytes = parent.options.arena_bytes;
   if (options.transports.empty()) options.transports = parent.options.transports;
@@ -83,6 +85,12 @@ CommunicatorOptions inherited(const CommState& parent, CommunicatorOptions optio
       parent.size > read_limits().usable_cpus())
     options.wait_style = WaitStyle::oversubscribed;
   if (options.sink == nullptr) options.sink = parent.options.sink;
+  if (!options.machine) options.machine = parent.options.machine;
+  if (!options.ring_order.empty() || !parent.is_order_forced) return options;
+  for (const int rank : parent.ring_order) {  // what was forced for the parent holds for its parts
+    const auto found = std::ranges::find(members, rank);
+    if (found != members.end()) options.ring_order.push_back(static_cast<int>(found - members.begin()));
+  }
   return options;
 }
 
@@ -103,8 +111,8 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
     const auto rank = static_cast<int>(std::ranges::find(members, state.rank) - members.begin());
     const std::uint64_t number = wishes[static_cast<std::size_t>(members[0])].group_number;
     RINGCOMM_TRY_ASSIGN(auto bootstrap, comm::meet(state, members, rank, number, deadline));
-    RINGCOMM_TRY_ASSIGN(auto made,
-                        create_at(std::move(bootstrap), comm::inherited(state, options), &state.placement));
+    RINGCOMM_TRY_ASSIGN(auto made, create_at(std::move(bootstrap), comm::inherited(state, members, options),
+                                             &state.placement));
     return std::optional<Communicator>(std::move(made));
   });
 }

@@ -47,6 +47,14 @@ constexpr std::array kVariables{
                 "Lines written to standard error: off, warn, info or trace."},
     EnvVariable{"RINGCOMM_PIN", EnvType::flag, "1",
                 "Lock the arena's pages in memory where RLIMIT_MEMLOCK allows it: 1 or 0."},
+    EnvVariable{
+        "RINGCOMM_RING_ORDER", EnvType::text, "auto",
+        "Ring order: auto (planned), rank (0, 1, 2, ...), or all ranks as they follow each other: 0,2,1,3."},
+    EnvVariable{
+        "RINGCOMM_TOPO_FILE", EnvType::text, "",
+        "File or directory that describes this host (lstopo or NCCL XML, ...), instead of what is live."},
+    EnvVariable{"RINGCOMM_COSTS", EnvType::text, "",
+                "What ringcomm-perf --calibrate wrote; rank 0's file decides between direct and relay."},
 };
 
 const EnvVariable* find(std::string_view name) {

@@ -73,6 +73,27 @@ TEST(RingAttentionTest, RehearsalNeedsNoPeerAndChangesNoInput) {
   }
 }
 
+TEST(RingAttentionTest, AnyRingOrderGivesTheSameAttention) {
+  const test::Inputs inputs = test::noise_inputs();
+  for (const std::vector<int>& order : {std::vector<int>{0, 2, 1}, std::vector<int>{4, 1, 3, 0, 2}}) {
+    for (const AttentionStrategy strategy : {AttentionStrategy::ring_direct, AttentionStrategy::ring_relay}) {
+      for (const Layout layout : {Layout::zigzag, Layout::contiguous}) {
+        AttentionSpec spec = spec_of(61);
+        spec.strategy = strategy;
+        spec.layout = layout;
+        const auto ranks = static_cast<int>(order.size());
+        Outcome outcome(spec, ranks);
+        CommunicatorOptions options = test::small_options();
+        options.ring_order = order;
+        const Status status = run_threads(
+            ranks, [&](Communicator& comm) { return test::run_rank(comm, spec, inputs, outcome); }, options);
+        ASSERT_TRUE(status.is_ok()) << status.to_string();
+        EXPECT_LE(compare(outcome, test::oracle_of(spec, inputs), spec).max_out, test::tolerance(spec));
+      }
+    }
+  }
+}
+
 TEST(RingAttentionTest, RepeatedForwardGivesTheSameBits) {
   std::atomic<int> equal{0};
   const auto body = [&](Communicator& comm) -> Status {

@@ -155,6 +155,7 @@ MIRROR_EXCEPTIONS = {
     "src/comm/child_watch.cpp": "run_processes_test",
     "src/comm/comm_state.cpp": "communicator_test",
     "src/comm/memory_pool.cpp": "communicator_test",
+    "src/comm/rotation_mode.cpp": "places_test",
     # tests/plan/: slices are judged as whole plans, and the verifier's parts by mutants of whole plans
     "src/plan/lanes.cpp": "verify_test, mutants_test",
     "src/plan/op_text.cpp": "verify_test",

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 
 #include "plan/plan_kinds.hpp"
@@ -44,6 +45,15 @@ std::vector<std::vector<std::uint8_t>> needed_matrices(int ranks, std::uint32_t 
   return {{}, causal, random};
 }
 
+/// As numbered; reversed; shuffled.
+std::vector<std::vector<int>> ring_orders(int ranks, std::uint32_t seed) {
+  std::vector<int> reversed(static_cast<std::size_t>(ranks));
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  std::vector<int> shuffled = reversed;
+  std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(seed));
+  return {{}, reversed, shuffled};
+}
+
 template <class Body>
 void for_each_rotation(int ranks, Body&& body) {
   std::uint32_t seed = 1;
@@ -56,6 +66,7 @@ void for_each_rotation(int ranks, Body&& body) {
           rule.block_bytes = sizes;
           rule.needed = needed;
           rule.chunk_bytes = chunk;
+          rule.order = ring_orders(ranks, seed)[seed % 3];
           body(rule);
         }
       }
@@ -87,24 +98,68 @@ TEST(RotationRuleTest, ListOrderOnOneQueueHasNoDeadlock) {
   }
 }
 
-TEST(RotationRuleTest, StepTReadsTheBlockTHopsAway) {
+/// Blocks that a rank computes on, in list order; each must be of the next step.
+std::vector<int> visited(const RankPlan& slice) {
+  std::vector<int> blocks;
+  for (const Op& op : slice.ops) {
+    if (op.kind != OpKind::compute) continue;
+    EXPECT_EQ(op.step, static_cast<int>(blocks.size()));
+    EXPECT_EQ(op.bytes, 24U);
+    blocks.push_back(op.block);
+  }
+  return blocks;
+}
+
+TEST(RotationRuleTest, StepTReadsTheBlockTPlacesBack) {
   for (const int ranks : kRanks) {
     for (RotationRule rule : rotation_forms(ranks)) {
       rule.block_bytes.assign(static_cast<std::size_t>(ranks), 24);
-      for (const RankPlan& slice : rotation_case(rule).slices) {
-        EXPECT_EQ(slice.steps, ranks);
-        int step = 0;
-        for (const Op& op : slice.ops) {
-          if (op.kind != OpKind::compute) continue;
-          EXPECT_EQ(op.step, step);
-          EXPECT_EQ(op.block, ((slice.rank - step * rule.direction) % ranks + ranks) % ranks);
-          EXPECT_EQ(op.bytes, 24U);
-          ++step;
+      for (const std::vector<int>& order : ring_orders(ranks, 7)) {
+        rule.order = order;
+        const Case c = rotation_case(rule);
+        for (int place = 0; place < ranks; ++place) {
+          const auto who = [&](int at) {
+            const int there = ((at % ranks) + ranks) % ranks;
+            return order.empty() ? there : order[static_cast<std::size_t>(there)];
+          };
+          std::vector<int> wanted;
+          for (int step = 0; step < ranks; ++step) wanted.push_back(who(place - step * rule.direction));
+          EXPECT_EQ(visited(c.slices[static_cast<std::size_t>(who(place))]), wanted) << c.name;
         }
-        EXPECT_EQ(step, ranks);
       }
     }
   }
+}
+
+TEST(RotationRuleTest, RelayedBlocksMoveBetweenNeighboursOfTheOrderOnly) {
+  for (RotationRule rule : rotation_forms(5)) {
+    if (rule.mode == RotationMode::direct) continue;
+    rule.block_bytes.assign(5, 24);
+    rule.order = {0, 3, 1, 4, 2};
+    for (const RankPlan& slice : rotation_case(rule).slices) {
+      const auto place = std::ranges::find(rule.order, slice.rank) - rule.order.begin();
+      for (const Op& op : slice.ops) {
+        if (op.peer == kNone) continue;
+        const auto distance = std::abs(place - (std::ranges::find(rule.order, op.peer) - rule.order.begin()));
+        EXPECT_TRUE(distance == 1 || distance == 4) << "rank " << slice.rank << " and " << op.peer;
+      }
+    }
+  }
+}
+
+TEST(RotationRuleTest, OrdersThatAreNoPermutationAreRefused) {
+  for (const std::vector<int>& order : {std::vector<int>{0, 1}, std::vector<int>{0, 1, 1},
+                                        std::vector<int>{0, 1, 3}, std::vector<int>{0, -1, 1}}) {
+    const RotationRule rule{.ranks = 3, .order = order, .block_bytes = {1, 1, 1}};
+    EXPECT_EQ(rotation_slice(rule, 0).status().code(), StatusCode::invalid_argument);
+  }
+}
+
+TEST(RotationRuleTest, AnotherOrderIsAnotherSignature) {
+  RotationRule rule{.ranks = 3, .block_bytes = {1, 1, 1}};
+  const auto before = rotation_slice(rule, 0).value().signature;
+  rule.order = {0, 2, 1};
+  EXPECT_NE(rotation_slice(rule, 0).value().signature, before);
 }
 
 TEST(RotationRuleTest, DirectCopiesNothingAndRelayKeepsTwoSlots) {

@@ -110,8 +110,10 @@ class RingAttention {
   std::unique_ptr<Impl> impl_;
 };
 
-/// All ranks' slices with tiles, for the verifier, tools and tests.
-Result<std::vector<plan::RankPlan>> attention_plan(const AttentionSpec& spec, int ranks, plan::Access access);
+/// All ranks' slices with tiles, for the verifier, tools and tests. `order`: RotationRule::order, of the ring
+/// strategies.
+Result<std::vector<plan::RankPlan>> attention_plan(const AttentionSpec& spec, int ranks, plan::Access access,
+                                                   const std::vector<int>& order = {});
 /// What those slices must cover.
 Result<plan::Coverage> attention_coverage(const AttentionSpec& spec, int ranks);
 

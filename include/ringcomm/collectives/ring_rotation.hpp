@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotates KV blocks round the ring: at step t a rank sees the block of rank (r - t) mod N, without a copy
-// where it can.
+// Rotates KV blocks round the ring: at step t a rank sees the block of the rank t places before it, without a
+// copy where it can.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,9 @@ struct RotationOptions {
   RotationChoice mode = RotationChoice::automatic;
   plan::Overlap overlap = plan::Overlap::on;
   int direction = +1;
+  /// [N] the member at each place of the ring, a permutation, the same on all ranks; empty: the channel's
+  /// ring_order().
+  std::vector<int> order{};
   std::size_t chunk_bytes = 0;  ///< relay only: cut a step's message; 0 = the channel's, else whole
   /// [N] rows of each member's block; empty: this rank's rows everywhere. Zero is legal.
   std::vector<std::int64_t> rows{};

@@ -56,6 +56,12 @@ class Channel {
   /// The communicator's rank of member `index`.
   int member(int index) const;
   bool is_key(const std::vector<int>& members, std::uint32_t ordinal) const;
+  /// [size()] the member (its position) at each place of the ring: Communicator::ring_order() without the
+  /// ranks that are not members. Empty: as the members are listed.
+  const std::vector<int>& ring_order() const;
+  /// Measured costs (RINGCOMM_COSTS on rank 0) say that relaying blocks is faster here than reading each in
+  /// place.
+  bool prefers_relay() const;
   /// What open_channel() was given.
   const ChannelOptions& options() const;
 

@@ -22,6 +22,7 @@
 namespace ringcomm::inline v0 {
 
 class Channel;
+struct Machine;
 
 /// Per channel, so that each parallel group of a job has its own.
 struct ChannelOptions {
@@ -41,6 +42,12 @@ struct CommunicatorOptions {
   std::vector<TransportFactory> transports{};
   WaitStyle wait_style = WaitStyle::automatic;
   EventSink* sink = nullptr;
+  /// What this host is said to be, for tests and for hosts that hide it. Null: the evidence in
+  /// RINGCOMM_TOPO_FILE, else the cores of this host as they are. CPUs that are not here are not bound to.
+  std::shared_ptr<const Machine> machine{};
+  /// [ranks] who follows whom in rings, a permutation, the same on all ranks. Empty: RINGCOMM_RING_ORDER,
+  /// else planned from where the ranks run.
+  std::vector<int> ring_order{};
 };
 
 struct CommunicatorCounters {
@@ -86,6 +93,10 @@ class Communicator {
   /// wants to.
   const Placement& placement() const;
   std::chrono::milliseconds deadline() const;
+  /// [size()] rank at each place of the ring that rotations follow; the same on all ranks. Planned: hosts,
+  /// packages and memory nodes are entered once each, and of equal orders the one nearest to 0, 1, 2, ... is
+  /// taken.
+  const std::vector<int>& ring_order() const;
 
   /// Channel 0: all ranks.
   Channel& channel();

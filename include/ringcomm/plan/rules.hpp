@@ -42,13 +42,15 @@ enum class ComputeCode : std::uint32_t {
 /// a whole slice (all ranks doing so) without deadlock; an offer, its take or pull, its release and its
 /// reclaim carry the same step, block and bytes.
 
-/// Ring rotation over `ranks`: at step t = 0..N-1 rank r consumes the block of rank (r - t*direction) mod N.
+/// Ring rotation over `ranks`: at step t = 0..N-1 the rank at place p of the ring consumes the block of the
+/// one at place (p - t*direction) mod N.
 struct RotationRule {
   int ranks = 1;
   Access access = Access::direct_read;
   RotationMode mode = RotationMode::direct;
   Overlap overlap = Overlap::on;
-  int direction = +1;                        ///< +1: data moves from rank r to r+1; -1: to r-1
+  int direction = +1;                        ///< +1: data moves from place p to p+1; -1: to p-1
+  std::vector<int> order{};                  ///< [ranks] who is at place p, a permutation; empty: rank p
   std::vector<std::uint64_t> block_bytes{};  ///< [ranks]; 0 is legal and still takes part
   std::uint64_t chunk_bytes = 0;  ///< relay: a step's message is cut into chunks of this size; 0 = whole
   /// [ranks * ranks], needed[r * ranks + s] != 0 if rank r reads the block of s; empty means all. A block

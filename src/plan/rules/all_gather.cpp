@@ -25,12 +25,14 @@ std::vector<std::uint64_t> places(const std::vector<std::uint64_t>& block_bytes)
 std::vector<Op> gather_by_reading(const AllGatherRule& rule, int rank) {
   const std::vector<std::uint64_t> first = places(rule.block_bytes);
   const auto own = static_cast<std::size_t>(rank);
-  DirectReads reads(rank, rule.ranks, +1, 1);
-  for (int step = 1; step < rule.ranks; ++step) reads.offer(step, rule.block_bytes[own]);
+  DirectReads reads(rank, 1);
+  for (int step = 1; step < rule.ranks; ++step)
+    reads.offer(step, member(rank + step, rule.ranks), rule.block_bytes[own]);
   reads.consume_own(rule.block_bytes[own], first[own]);
   for (int step = 1; step < rule.ranks; ++step) {
-    const auto owner = static_cast<std::size_t>(member(rank - step, rule.ranks));
-    reads.consume(step, rule.block_bytes[owner], first[owner]);
+    const int owner = member(rank - step, rule.ranks);
+    const auto at = static_cast<std::size_t>(owner);
+    reads.consume(step, owner, rule.block_bytes[at], first[at]);
   }
   return std::move(reads).finish();
 }

@@ -7,16 +7,9 @@
 
 namespace ringcomm::inline v0::plan {
 
-DirectReads::DirectReads(int rank, int ranks, int direction, int target_slot)
-    : rank_(rank), ranks_(ranks), direction_(direction), target_slot_(target_slot) {}
-
-int DirectReads::member(int offset) const {
-  return (((rank_ + offset * direction_) % ranks_) + ranks_) % ranks_;
-}
-
-void DirectReads::offer(int step, std::uint64_t bytes) {
+void DirectReads::offer(int step, int reader, std::uint64_t bytes) {
   ops_.push_back(
-      {.kind = OpKind::offer, .step = step, .peer = member(step), .block = rank_, .slot = 0, .bytes = bytes});
+      {.kind = OpKind::offer, .step = step, .peer = reader, .block = rank_, .slot = 0, .bytes = bytes});
 }
 
 void DirectReads::consume_own(std::uint64_t bytes, std::uint64_t place) {
@@ -29,8 +22,7 @@ void DirectReads::consume_own(std::uint64_t bytes, std::uint64_t place) {
                   .bytes = bytes});
 }
 
-void DirectReads::consume(int step, std::uint64_t bytes, std::uint64_t place) {
-  const int owner = member(-step);
+void DirectReads::consume(int step, int owner, std::uint64_t bytes, std::uint64_t place) {
   const Op take{.kind = OpKind::take, .step = step, .peer = owner, .block = owner, .bytes = bytes};
   Op compute = take;
   compute.kind = OpKind::compute;

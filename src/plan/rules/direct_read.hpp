@@ -9,24 +9,21 @@
 
 namespace ringcomm::inline v0::plan {
 
-/// Collects one rank's operations. At `step` it reads the block of rank - step * direction, and its own block
-/// is read by rank + step * direction. All on the compute queue: nothing is copied, so nothing can overlap.
+/// Collects one rank's operations: who reads whom is the caller's to say. All on the compute queue: nothing
+/// is copied, so nothing can overlap.
 class DirectReads {
  public:
   /// `target_slot`: where consumed blocks are copied to, or kNone.
-  DirectReads(int rank, int ranks, int direction, int target_slot);
-  void offer(int step, std::uint64_t bytes);
+  DirectReads(int rank, int target_slot) : rank_(rank), target_slot_(target_slot) {}
+  void offer(int step, int reader, std::uint64_t bytes);
   /// `place`: first byte inside the target slot.
   void consume_own(std::uint64_t bytes, std::uint64_t place = 0);
-  void consume(int step, std::uint64_t bytes, std::uint64_t place = 0);
+  void consume(int step, int owner, std::uint64_t bytes, std::uint64_t place = 0);
   /// The operations, closed by a reclaim for every offer.
   std::vector<Op> finish() &&;
 
  private:
-  int member(int offset) const;
   int rank_;
-  int ranks_;
-  int direction_;
   int target_slot_;
   std::vector<Op> ops_;
 };

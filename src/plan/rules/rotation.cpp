@@ -31,6 +31,24 @@ Status check_shape(const RotationRule& rule) {
   return {};
 }
 
+Status check_order(const RotationRule& rule) {
+  if (rule.order.empty()) return {};
+  const auto ranks = static_cast<std::size_t>(rule.ranks);
+  if (rule.order.size() != ranks) {
+    return Status::invalid_argument(concat(kWhat, ": order has ", rule.order.size(), " entries for ",
+                                           rule.ranks, " ranks (none, or one for each)"));
+  }
+  std::vector<bool> seen(ranks);
+  for (const int rank : rule.order) {
+    if (rank < 0 || rank >= rule.ranks || seen[static_cast<std::size_t>(rank)]) {
+      return Status::invalid_argument(concat(kWhat, ": order names rank ", rank, ", which is no rank of ",
+                                             rule.ranks, " or is there twice"));
+    }
+    seen[static_cast<std::size_t>(rank)] = true;
+  }
+  return {};
+}
+
 Status check_chunks(const RotationRule& rule) {
   if (rule.mode == RotationMode::direct) return {};
   for (int owner = 0; owner < rule.ranks; ++owner) {
@@ -45,32 +63,40 @@ Status check_chunks(const RotationRule& rule) {
 std::uint64_t signature_of(const RotationRule& rule) {
   Fnv fnv;
   fnv.add(OpCode::ring_rotate).add(rule.ranks).add(rule.access).add(rule.mode).add(rule.overlap);
-  fnv.add(rule.direction).add(rule.block_bytes).add(rule.chunk_bytes);
+  fnv.add(rule.direction).add(rule.block_bytes).add(rule.chunk_bytes).add(rule.order);
   fnv.add(rule.needed.size());
   for (const std::uint8_t flag : rule.needed) fnv.add(flag != 0);
   return fnv.value();
 }
 
 std::vector<Op> direct_ops(const RotationView& view) {
-  DirectReads reads(view.rank(), view.ranks(), view.rule().direction, kNone);
+  DirectReads reads(view.rank(), kNone);
   for (int step = 1; step < view.ranks(); ++step) {
-    if (view.needs(view.reader_at(step), view.rank())) reads.offer(step, view.bytes(view.rank()));
+    const int reader = view.reader_at(step);
+    if (view.needs(reader, view.rank())) reads.offer(step, reader, view.bytes(view.rank()));
   }
   if (view.needs(view.rank(), view.rank())) reads.consume_own(view.bytes(view.rank()));
   for (int step = 1; step < view.ranks(); ++step) {
     const int owner = view.owner_at(step);
-    if (view.needs(view.rank(), owner)) reads.consume(step, view.bytes(owner));
+    if (view.needs(view.rank(), owner)) reads.consume(step, owner, view.bytes(owner));
   }
   return std::move(reads).finish();
 }
 
 }  // namespace
 
-RotationView::RotationView(const RotationRule& rule, int rank) : rule_(rule), rank_(rank) {}
+int RotationView::owner_at(int step) const { return member(place_, -step); }
+int RotationView::reader_at(int step) const { return member(place_, step); }
 
-int RotationView::owner_at(int step) const { return member(rank_ - step * rule_.direction); }
-int RotationView::reader_at(int step) const { return member(rank_ + step * rule_.direction); }
-int RotationView::member(int index) const { return ((index % ranks()) + ranks()) % ranks(); }
+int RotationView::place_of(int rank) const {
+  if (rule_.order.empty()) return rank;
+  return static_cast<int>(std::ranges::find(rule_.order, rank) - rule_.order.begin());
+}
+
+int RotationView::member(int place, int offset) const {
+  const int there = (((place + offset * rule_.direction) % ranks()) + ranks()) % ranks();
+  return rule_.order.empty() ? there : rule_.order[static_cast<std::size_t>(there)];
+}
 
 std::uint64_t RotationView::bytes(int owner) const {
   return rule_.block_bytes[static_cast<std::size_t>(owner)];
@@ -83,8 +109,9 @@ bool RotationView::needs(int reader, int owner) const {
 }
 
 int RotationView::hops(int owner) const {
+  const int place = place_of(owner);
   for (int hop = ranks() - 1; hop > 0; --hop) {
-    if (needs(member(owner + hop * rule_.direction), owner)) return hop;
+    if (needs(member(place, hop), owner)) return hop;
   }
   return 0;
 }
@@ -98,6 +125,7 @@ std::uint64_t RotationView::chunk_count(int owner) const {
 Result<RankPlan> rotation_slice(const RotationRule& rule, int rank) {
   RINGCOMM_TRY(check_ranks(kWhat, rule.ranks, rank));
   RINGCOMM_TRY(check_shape(rule));
+  RINGCOMM_TRY(check_order(rule));
   RINGCOMM_TRY(check_blocks(kWhat, rule.ranks, rule.block_bytes).status());
   RINGCOMM_TRY(check_chunks(rule));
   const RotationView view(rule, rank);

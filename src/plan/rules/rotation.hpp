@@ -12,7 +12,7 @@ namespace ringcomm::inline v0::plan {
 /// Answers questions about a checked rule; keeps a reference to it.
 class RotationView {
  public:
-  RotationView(const RotationRule& rule, int rank);
+  RotationView(const RotationRule& rule, int rank) : rule_(rule), rank_(rank), place_(place_of(rank)) {}
   const RotationRule& rule() const { return rule_; }
   int rank() const { return rank_; }
   int ranks() const { return rule_.ranks; }
@@ -27,9 +27,12 @@ class RotationView {
   std::uint64_t chunk_count(int owner) const;
 
  private:
-  int member(int index) const;
+  int place_of(int rank) const;
+  /// Who is `offset` places further on than `place`, in the direction of the data.
+  int member(int place, int offset) const;
   const RotationRule& rule_;
   int rank_;
+  int place_;
 };
 
 /// Relay where the successor copies out of this rank's slot.

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/places.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+
+#include "core/affinity.hpp"
+#include "core/parse.hpp"
+#include "core/small_file.hpp"
+#include "core/try.hpp"
+#include "plan/fnv.hpp"
+#include "ringcomm/core/text.hpp"
+#include "ringcomm/topology/ring_order.hpp"
+
+namespace ringcomm::inline v0::comm {
+namespace {
+
+using Cores = std::vector<CoreInfo>;
+
+template <class T>
+requires std::is_trivially_copyable_v<T> Result<std::vector<T>> gather(Bootstrap& group, const T& mine,
+                                                                       Deadline deadline) {
+  RINGCOMM_TRY_ASSIGN(const auto all, group.all_gather(std::as_bytes(std::span(&mine, 1)), deadline));
+  std::vector<T> values(all.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].size() != sizeof(T)) {
+      return Status::corrupt_data(concat("rank ", rank, " said ", all[rank].size(),
+                                         " bytes about where it runs, not ", sizeof(T),
+                                         " (is it another version of ringcomm?)"));
+    }
+    std::memcpy(&values[rank], all[rank].data(), sizeof(T));
+  }
+  return values;
+}
+
+template <class Range>
+std::uint64_t hash_of(const Range& values) {
+  plan::Fnv fnv;
+  for (const auto value : values) fnv.add(static_cast<std::int64_t>(value));
+  return fnv.value();
+}
+
+/// What a rank says first: enough to find those that share its host, and whether a launcher has bound them.
+struct Home {
+  std::uint64_t host = 0;
+  std::uint64_t cpus = 0;   ///< hash of the allowed CPUs
+  std::uint64_t order = 0;  ///< hash of the forced order; 0: none, 1: that of the ranks
+};
+
+/// What it says then.
+struct Answer {
+  Place place;
+  MeasuredSpeeds speeds;
+};
+
+Home home_of(const TopologyWish& wish) {
+  return {.host = hash_of(read_small_file("/proc/sys/kernel/random/boot_id", 64)),
+          .cpus = hash_of(allowed_cpus()),
+          .order = wish.keeps_rank_order     ? 1
+                   : wish.ring_order.empty() ? 0
+                                             : hash_of(wish.ring_order)};
+}
+
+Status check_same_order(const std::vector<Home>& homes, const TopologyWish& wish) {
+  for (std::size_t rank = 1; rank < homes.size(); ++rank) {
+    if (homes[rank].order == homes[0].order) continue;
+    return Status::mismatch(concat("ring order: rank 0 and rank ", rank, " were given different ones (",
+                                   wish.order_source, " has to be the same on all ranks)"));
+  }
+  return {};
+}
+
+/// Cores of a description: its own list, else each CPU of its memory nodes as a core.
+Cores cores_of(const Machine& machine) {
+  if (!machine.cores.empty()) return machine.cores;
+  Cores cores;
+  for (const NumaNode& node : machine.numa_nodes) {
+    if (node.host != 0 || !node.cpus) continue;
+    for (const int cpu : *node.cpus)
+      cores.push_back({.package = node.package.value_or(-1), .memory_node = node.id, .cpus = {cpu}});
+  }
+  return cores;
+}
+
+Place place_of(const Placement& placement, const Cores& cores, std::uint64_t host) {
+  Place place{.host = host, .package = -1, .memory_node = placement.memory_node};
+  bool is_first = true;
+  for (const CoreInfo& core : cores) {
+    const bool is_mine = std::ranges::any_of(
+        core.cpus, [&](int cpu) { return std::ranges::find(placement.cpus, cpu) != placement.cpus.end(); });
+    if (!is_mine) continue;
+    if (!is_first && place.package != core.package) place.package = -1;
+    if (is_first) place.package = core.package;
+    is_first = false;
+  }
+  return place;
+}
+
+/// CPUs of a description that are not here cannot be bound to, nor can memory come from its nodes.
+Placement usable(Placement placement) {
+  const std::vector<int> allowed = allowed_cpus();
+  const std::size_t before = placement.cpus.size();
+  std::erase_if(placement.cpus, [&](int cpu) { return std::ranges::find(allowed, cpu) == allowed.end(); });
+  if (placement.cpus.size() != before) placement.memory_node = -1;
+  return placement;
+}
+
+Placement spread(const Cores& cores, const std::vector<Home>& homes, std::size_t rank) {
+  std::size_t count = 0;
+  std::size_t index = 0;
+  bool are_bound = false;
+  for (std::size_t other = 0; other < homes.size(); ++other) {
+    if (homes[other].host != homes[rank].host) continue;
+    if (other < rank) ++index;
+    ++count;
+    are_bound = are_bound || homes[other].cpus != homes[rank].cpus;
+  }
+  const auto placements = spread_ranks(cores, are_bound ? 1 : static_cast<int>(count));
+  if (placements.empty()) return {};
+  return placements[are_bound ? 0 : index];
+}
+
+}  // namespace
+
+Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, const Placement* inherited,
+                                  Deadline deadline) {
+  RINGCOMM_TRY_ASSIGN(const auto homes, gather(group, home_of(wish), deadline));
+  RINGCOMM_TRY(check_same_order(homes, wish));
+  const auto rank = static_cast<std::size_t>(group.rank());
+  Agreement agreement;
+  const Cores cores = wish.machine ? cores_of(*wish.machine) : discover_cores();
+  agreement.placement = inherited != nullptr ? *inherited : spread(cores, homes, rank);
+  const Answer mine{place_of(agreement.placement, cores, homes[rank].host), wish.speeds};
+  if (wish.machine) agreement.placement = usable(std::move(agreement.placement));
+  RINGCOMM_TRY_ASSIGN(const auto answers, gather(group, mine, deadline));
+  for (const Answer& answer : answers) agreement.places.push_back(answer.place);
+  agreement.speeds = answers.front().speeds;
+  if (wish.keeps_rank_order) {
+    agreement.ring_order.resize(agreement.places.size());
+    std::iota(agreement.ring_order.begin(), agreement.ring_order.end(), 0);
+    return agreement;
+  }
+  if (!wish.ring_order.empty()) {
+    RINGCOMM_TRY(check_ring_order(wish.ring_order, group.size(), wish.order_source));
+    agreement.ring_order = wish.ring_order;
+    return agreement;
+  }
+  RINGCOMM_TRY_ASSIGN(agreement.ring_order, ring_over(agreement.places));
+  return agreement;
+}
+
+Result<std::vector<int>> ring_over(std::span<const Place> places) {
+  // Ranks of one place are neighbours in every best ring, so places are ordered, not ranks.
+  std::vector<Place> spots;
+  std::vector<std::vector<int>> ranks_at;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    const auto known = std::ranges::find(spots, places[rank]);
+    const auto spot = static_cast<std::size_t>(known - spots.begin());
+    if (known == spots.end()) {
+      spots.push_back(places[rank]);
+      ranks_at.emplace_back();
+    }
+    ranks_at[spot].push_back(static_cast<int>(rank));
+  }
+  RingGraph graph;
+  graph.size = static_cast<int>(spots.size());
+  graph.edges.resize(spots.size() * spots.size());
+  for (int from = 0; from < graph.size; ++from) {
+    for (int to = 0; to < graph.size; ++to) {
+      const Place& a = spots[static_cast<std::size_t>(from)];
+      const Place& b = spots[static_cast<std::size_t>(to)];
+      graph.at(from, to).level = a.host != b.host ? 2 : a.package != b.package ? 1 : 0;
+    }
+  }
+  RINGCOMM_TRY_ASSIGN(const RingOrder best, plan_ring(graph));
+  std::vector<int> order;
+  for (const int spot : best.order) {
+    const auto& ranks = ranks_at[static_cast<std::size_t>(spot)];
+    order.insert(order.end(), ranks.begin(), ranks.end());
+  }
+  return order;
+}
+
+Result<std::vector<int>> parse_ring_order(std::string_view text, std::string_view source) {
+  std::vector<int> order;
+  while (!text.empty()) {
+    const std::size_t past = std::min(text.find_first_of(", "), text.size());
+    const std::string_view word = text.substr(0, past);
+    text.remove_prefix(std::min(past + 1, text.size()));
+    if (word.empty()) continue;
+    const auto rank = parse_decimal<int>(word);
+    if (!rank) {
+      return Status::invalid_argument(
+          concat(source, " holds \"", word, "\" (auto, rank, or all ranks in ring order: 0,2,1,3)"));
+    }
+    order.push_back(*rank);
+  }
+  return order;
+}
+
+Status check_ring_order(const std::vector<int>& order, int ranks, std::string_view source) {
+  std::vector<int> sorted = order;
+  std::ranges::sort(sorted);
+  std::vector<int> wanted(static_cast<std::size_t>(ranks));
+  std::iota(wanted.begin(), wanted.end(), 0);
+  if (sorted == wanted) return {};
+  return Status::invalid_argument(concat(source, " lists ", order.size(), " ranks that are not 0 to ",
+                                         ranks - 1, ", each once (the ring needs every rank)"));
+}
+
+}  // namespace ringcomm::inline v0::comm

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle of a ring's cost is brute force over all orders; that of an agreement, what every rank says
+// alone.
+#include "comm/places.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "comm/rotation_mode.hpp"
+#include "core/try.hpp"
+#include "ringcomm/collectives/ring_rotation.hpp"
+#include "ringcomm/comm/channel.hpp"
+#include "ringcomm/comm/communicator.hpp"
+#include "ringcomm/core/text.hpp"
+#include "support/rank_threads.hpp"
+
+namespace ringcomm {
+namespace {
+
+using comm::Place;
+
+/// Edges between hosts, then between packages, then between memory nodes: compared in this order.
+std::vector<int> cost_of(const std::vector<Place>& places, const std::vector<int>& order) {
+  std::vector<int> cost(3, 0);
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    const Place& a = places[static_cast<std::size_t>(order[at])];
+    const Place& b = places[static_cast<std::size_t>(order[(at + 1) % order.size()])];
+    if (a == b) continue;
+    ++cost[a.host != b.host ? 0 : a.package != b.package ? 1 : 2];
+  }
+  return cost;
+}
+
+std::vector<int> best_cost(const std::vector<Place>& places) {
+  std::vector<int> order(places.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> best = cost_of(places, order);
+  while (std::next_permutation(order.begin() + 1, order.end())) best = std::min(best, cost_of(places, order));
+  return best;
+}
+
+TEST(RingOverTest, CostsNoMoreThanTheBestOfAllOrders) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Place> places(1 + random() % 7);
+    for (Place& place : places) {
+      place.host = random() % 2;
+      place.package = static_cast<int>(random() % 2);
+      place.memory_node = place.package * 2 + static_cast<int>(random() % 2);
+    }
+    const auto order = comm::ring_over(places).value();
+    ASSERT_EQ(order.size(), places.size());
+    EXPECT_EQ(order.front(), 0);
+    EXPECT_EQ(cost_of(places, order), best_cost(places)) << "round " << round;
+  }
+}
+
+TEST(RingOverTest, RankOrderStaysWhereItIsAsGood) {
+  const std::vector<Place> places{{1, 0, 0}, {1, 0, 0}, {1, 0, 1}, {1, 1, 2}, {1, 1, 2}, {2, 0, 0}};
+  EXPECT_EQ(comm::ring_over(places).value(), (std::vector<int>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(RingOverTest, ManyRanksOfManyHostsArePlannedTogether) {
+  std::vector<Place> places;
+  for (int rank = 0; rank < 1024; ++rank)
+    places.push_back({static_cast<std::uint64_t>(rank % 128), rank % 2, 0});
+  const auto order = comm::ring_over(places).value();
+  EXPECT_EQ(cost_of(places, order)[0], 128);
+}
+
+TEST(ParseRingOrderTest, CommasAndBlanksSeparate) {
+  EXPECT_EQ(comm::parse_ring_order("2,0,1", "X").value(), (std::vector<int>{2, 0, 1}));
+  EXPECT_EQ(comm::parse_ring_order("2 0, 1", "X").value(), (std::vector<int>{2, 0, 1}));
+  const Status status = comm::parse_ring_order("2,zero", "RINGCOMM_RING_ORDER").status();
+  EXPECT_EQ(status.code(), StatusCode::invalid_argument);
+  EXPECT_NE(status.message().find("RINGCOMM_RING_ORDER holds \"zero\""), std::string::npos);
+}
+
+TEST(CheckRingOrderTest, EveryRankOnce) {
+  EXPECT_TRUE(comm::check_ring_order({1, 0, 2}, 3, "X").is_ok());
+  for (const std::vector<int>& wrong :
+       {std::vector<int>{0, 1}, std::vector<int>{0, 1, 1}, std::vector<int>{1, 2, 3}})
+    EXPECT_EQ(comm::check_ring_order(wrong, 3, "X").code(), StatusCode::invalid_argument);
+}
+
+/// Two sockets whose memory nodes are numbered in turn: 0 and 2 are of the first, 1 and 3 of the second.
+std::shared_ptr<const Machine> two_sockets() {
+  Machine machine;
+  machine.hosts.push_back({.name = "fake"});
+  for (int node = 0; node < 4; ++node) {
+    machine.numa_nodes.push_back(
+        {.id = node, .package = node % 2, .cpus = std::vector<int>{1000 + 2 * node, 1001 + 2 * node}});
+  }
+  machine.packages.resize(2);
+  machine.packages[1].id = 1;
+  return std::make_shared<const Machine>(std::move(machine));
+}
+
+/// Whose blocks arrived at this thread's rank, as the recorder sees it.
+thread_local std::vector<int> arrived_here;
+
+class ArrivalSink : public EventSink {
+ public:
+  void record(const Descriptor& descriptor, int peer, OpState state) noexcept override {
+    if (descriptor.op == OpCode::ring_rotate && state == OpState::arrived) arrived_here.push_back(peer);
+  }
+};
+
+struct Visit {
+  std::vector<int> ring;
+  std::vector<int> sources;
+  std::vector<int> recorded;
+};
+
+/// What each of four ranks saw of the ring, and the blocks in the order in which it got them.
+Result<std::vector<Visit>> rotate_once(CommunicatorOptions options) {
+  std::vector<Visit> visits(4);
+  ArrivalSink sink;
+  options.sink = &sink;
+  const auto body = [&](Communicator& comm) -> Status {
+    Visit& visit = visits[static_cast<std::size_t>(comm.rank())];
+    visit.ring = comm.ring_order();
+    std::vector<float> block(64, static_cast<float>(comm.rank()));
+    const auto k = TensorView::contiguous(block.data(), DType::float32, {1, 1, 32});
+    const auto v = TensorView::contiguous(block.data() + 32, DType::float32, {1, 1, 32});
+    RINGCOMM_TRY_ASSIGN(auto rotation, RingRotation::create(comm.channel(), k, v));
+    arrived_here.clear();
+    RINGCOMM_TRY(rotation.run([&](const RotationStep& step) { visit.sources.push_back(step.source()); }));
+    visit.recorded = arrived_here;
+    return {};
+  };
+  RINGCOMM_TRY(run_threads(4, body, options));
+  return visits;
+}
+
+CommunicatorOptions options_with(std::shared_ptr<const Machine> machine, std::vector<int> ring_order = {}) {
+  CommunicatorOptions options;
+  options.arena_bytes = 1 << 18;
+  options.transports = {inproc_transport()};
+  options.machine = std::move(machine);
+  options.ring_order = std::move(ring_order);
+  return options;
+}
+
+TEST(AgreementTest, ALoadedMachineChangesWhomRanksMeet) {
+  const auto visits = rotate_once(options_with(two_sockets())).value();
+  for (const Visit& visit : visits) EXPECT_EQ(visit.ring, (std::vector<int>{0, 1, 3, 2}));
+  // Places back in that ring, from each rank's own.
+  EXPECT_EQ(visits[0].sources, (std::vector<int>{0, 2, 3, 1}));
+  EXPECT_EQ(visits[1].sources, (std::vector<int>{1, 0, 2, 3}));
+  EXPECT_EQ(visits[2].sources, (std::vector<int>{2, 3, 1, 0}));
+  EXPECT_EQ(visits[3].sources, (std::vector<int>{3, 1, 0, 2}));
+  for (const Visit& visit : visits)
+    EXPECT_EQ(visit.recorded, std::vector<int>(visit.sources.begin() + 1, visit.sources.end()));
+}
+
+TEST(AgreementTest, WithoutItTheRanksOfOneNodeFollowTheirNumbers) {
+  Machine one;
+  one.numa_nodes.push_back({.id = 0, .package = 0, .cpus = std::vector<int>{0, 1, 2, 3}});
+  const auto visits = rotate_once(options_with(std::make_shared<const Machine>(one))).value();
+  EXPECT_EQ(visits[2].ring, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(visits[2].sources, (std::vector<int>{2, 1, 0, 3}));
+}
+
+TEST(AgreementTest, AForcedOrderWins) {
+  const auto visits = rotate_once(options_with(two_sockets(), {0, 3, 2, 1})).value();
+  for (const Visit& visit : visits) EXPECT_EQ(visit.ring, (std::vector<int>{0, 3, 2, 1}));
+  EXPECT_EQ(visits[0].sources, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(AgreementTest, AnOrderThatIsNoneIsRefusedOnAllRanks) {
+  const Status status = rotate_once(options_with(two_sockets(), {0, 3, 2, 2})).status();
+  EXPECT_EQ(status.code(), StatusCode::invalid_argument);
+  EXPECT_NE(status.message().find("each once"), std::string::npos) << status.to_string();
+}
+
+TEST(AgreementTest, CpusThatAreNotHereAreNotBoundTo) {
+  const auto body = [](Communicator& comm) -> Status {
+    if (!comm.placement().cpus.empty() || comm.placement().memory_node != -1)
+      return Status::internal("bound to a machine that is not here");
+    return {};
+  };
+  const Status status = run_threads(4, body, options_with(two_sockets()));
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+TEST(AgreementTest, SubRingsKeepTheOrderOfTheWhole) {
+  const auto body = [](Communicator& comm) -> Status {
+    if (comm.rank() == 1) return {};
+    RINGCOMM_TRY_ASSIGN(Channel * sub, comm.open_channel({0, 2, 3}));
+    if (sub->ring_order() != std::vector<int>{0, 2, 1}) return Status::internal("members keep their places");
+    return {};
+  };
+  const Status status = run_threads(4, body, options_with(two_sockets()));
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+TEST(AgreementTest, PartsOfASplitKeepAForcedOrder) {
+  const auto body = [](Communicator& comm) -> Status {
+    RINGCOMM_TRY_ASSIGN(auto part, comm.split(comm.rank() == 1 ? 1 : 0, 0));
+    const std::vector<int> wanted = comm.rank() == 1 ? std::vector<int>{0} : std::vector<int>{2, 0, 1};
+    return part->ring_order() == wanted ? Status() : Status::internal("order of the parent's list is lost");
+  };
+  const Status status = run_threads(4, body, options_with(two_sockets(), {3, 0, 1, 2}));
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+TEST(RelayIsFasterTest, WhatIsNotMeasuredDecidesNothing) {
+  const std::vector<Place> places{{1, 0, 0}, {1, 0, 0}, {1, 1, 1}, {1, 1, 1}};
+  EXPECT_FALSE(comm::relay_is_faster(places, {0, 1, 2, 3}, {}));
+  EXPECT_FALSE(comm::relay_is_faster(places, {0, 1, 2, 3}, {.inside = 10, .between = 0}));
+  EXPECT_FALSE(comm::relay_is_faster(places, {0, 1, 2, 3}, {.inside = 0, .between = 10}));
+}
+
+/// Two packages of n/2: read in place, step t crosses min(t, n - t) times in each direction; relayed, once a
+/// step.
+TEST(RelayIsFasterTest, ManyRanksOverANarrowLinkRelay) {
+  const auto faster = [](int ranks, double inside, double between) {
+    std::vector<Place> places;
+    std::vector<int> order;
+    for (int rank = 0; rank < ranks; ++rank) {
+      places.push_back({1, rank < ranks / 2 ? 0 : 1, 0});
+      order.push_back(rank);
+    }
+    return comm::relay_is_faster(places, order, {.inside = inside, .between = between});
+  };
+  // n = 4: direct max(1/10, 1/2) + max(1/10, 2/2) + 1/2 = 2.0; relay 3 * (1/2 + 1/10) = 1.8.
+  EXPECT_TRUE(faster(4, 10, 2));
+  // direct 3 * 1/10 + ... with a link as fast as memory: 1/10 + 2/10 + 1/10 = 0.4; relay 3 * 2/10 = 0.6.
+  EXPECT_FALSE(faster(4, 10, 10));
+  EXPECT_FALSE(faster(2, 10, 1));
+  EXPECT_TRUE(faster(64, 10, 20));
+}
+
+}  // namespace
+}  // namespace ringcomm
