@@ -40,6 +40,17 @@ class RingTable {
     choose(0, full_, tied_at_start_);
   }
 
+  /// One ring is left, so better levels have nothing to choose.
+  bool is_decided() const {
+    Set tied = tied_at_start_;
+    for (Set seen = 0; seen != full_;) {
+      if (!std::has_single_bit(tied)) return false;
+      seen |= tied;
+      tied = tied_[slot(seen, std::countr_zero(tied))];
+    }
+    return true;
+  }
+
   /// The lowest bit is the smallest position: the ring is the lexicographically smallest of those that tie.
   std::vector<int> first_of_the_best() const {
     std::vector<int> ring{0};
@@ -116,27 +127,9 @@ std::vector<int> best_ring(const LevelTable& table) {
   RingTable rings(table);
   const int width = levels_per_stage(table.size);
   // Rank 0 costs nothing: the number of edges is fixed, so the other counts decide.
-  for (int top = table.ranks - 1; top > 0; top -= width) rings.run_stage(std::max(1, top - width + 1), top);
+  for (int top = table.ranks - 1; top > 0 && !rings.is_decided(); top -= width)
+    rings.run_stage(std::max(1, top - width + 1), top);
   return rings.first_of_the_best();
-}
-
-std::vector<int> best_path(const LevelTable& table, std::optional<int> first, std::optional<int> last) {
-  // A vertex 0 beside the others closes the path to a ring; its edges to forbidden ends are worse than any.
-  const int size = table.size + 1;
-  LevelTable closed{.size = size,
-                    .ranks = table.ranks + 1,
-                    .is_symmetric = false,
-                    .rank = std::vector<int>(static_cast<std::size_t>(size * size))};
-  for (int from = 0; from < table.size; ++from) {
-    for (int to = 0; to < table.size; ++to)
-      closed.rank[static_cast<std::size_t>(((from + 1) * size) + to + 1)] = table.at(from, to);
-    if (first.value_or(from) != from) closed.rank[static_cast<std::size_t>(from + 1)] = table.ranks;
-    if (last.value_or(from) != from) closed.rank[static_cast<std::size_t>((from + 1) * size)] = table.ranks;
-  }
-  auto ring = best_ring(closed);
-  ring.erase(ring.begin());
-  for (int& position : ring) --position;
-  return ring;
 }
 
 }  // namespace ringcomm::inline v0::topology

@@ -2,7 +2,6 @@
 // Best rings and paths of small graphs, by dynamic programming over sets of vertices (Held and Karp 1962).
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "topology/rings/level_table.hpp"
@@ -16,8 +15,5 @@ inline constexpr int kHeldKarpMax = 20;
 /// Exact for any number of levels. Time 2^n * n^2 / 16 for every 15 levels (n = 16), memory 2^n * n * 6
 /// bytes.
 std::vector<int> best_ring(const LevelTable& table);
-
-/// A path through all positions, each end given or free. Needs size < kHeldKarpMax.
-std::vector<int> best_path(const LevelTable& table, std::optional<int> first, std::optional<int> last);
 
 }  // namespace ringcomm::inline v0::topology

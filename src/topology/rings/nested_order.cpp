@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "topology/rings/held_karp.hpp"
 #include "topology/rings/local_search.hpp"
 #include "topology/rings/lower_bound.hpp"
+#include "topology/rings/ring_search.hpp"
 
 namespace ringcomm::inline v0::topology {
 namespace {
-
-/// Parts up to this size are laid exactly: 2 ms each.
-constexpr int kExactPart = 12;
 
 void append_nested(const LevelTable& table, std::span<const int> positions, int rank_max,
                    std::vector<int>& order) {
@@ -17,7 +14,7 @@ void append_nested(const LevelTable& table, std::span<const int> positions, int 
   const auto append = [&](const std::vector<int>& path) {
     for (const int at : path) order.push_back(positions[static_cast<std::size_t>(at)]);
   };
-  if (sub.size <= kExactPart) return append(best_path(sub, {}, {}));
+  if (sub.size <= kPathExactMax) return append(best_path(sub, {}, {}));
   for (int rank = rank_max; rank >= 0; --rank) {
     const auto part_of = components(sub, rank);
     const int parts = std::ranges::max(part_of) + 1;
