@@ -49,6 +49,7 @@ MIRROR_EXCEPTIONS = {
     "src/diag/host/probe_child.cpp": "probes_test",
     "src/diag/host/rank_checks.cpp": "host_checks_test",
     "src/topology/readers/smi_affinity.cpp": "nvidia_smi_topo_test",
+    "src/topology/readers/smi_nvlink.cpp": "nvidia_smi_nvlink_test, nvidia_smi_nvlink_remote_test",
     "src/topology/readers/smi_table.cpp": "nvidia_smi_topo_test, nvidia_smi_p2p_test",
     "src/topology/evidence.cpp": "the readers' tests",
     "src/topology/machine.cpp": "topology_checks_test",

@@ -7,6 +7,9 @@
 #include "ringcomm/config.hpp"
 #include "ringcomm/core/text.hpp"
 #include "topology/readers/nccl_log.hpp"
+#include "topology/readers/nvidia_smi_nvlink.hpp"
+#include "topology/readers/nvidia_smi_nvlink_remote.hpp"
+#include "topology/readers/nvidia_smi_p2p.hpp"
 #include "topology/readers/nvidia_smi_topo.hpp"
 #if RINGCOMM_HAVE_PUGIXML
 #include "topology/readers/nccl_graph_xml.hpp"
@@ -27,6 +30,11 @@ constexpr std::array kReaders {
 #endif
       // Text of nvidia-smi, lspci, InfiniBand
       Reader{"nvidia-smi-topo", "nvidia-smi topo -m", nvidia_smi_topo::looks_like, nvidia_smi_topo::read},
+      Reader{"nvidia-smi-p2p", "nvidia-smi topo -p2p r", nvidia_smi_p2p::looks_like, nvidia_smi_p2p::read},
+      Reader{"nvidia-smi-nvlink-remote", "nvidia-smi nvlink -R", nvidia_smi_nvlink_remote::looks_like,
+             nvidia_smi_nvlink_remote::read},
+      Reader{"nvidia-smi-nvlink", "nvidia-smi nvlink -s", nvidia_smi_nvlink::looks_like,
+             nvidia_smi_nvlink::read},
       Reader{"nccl-log", "NCCL_DEBUG=INFO", nccl_log::looks_like, nccl_log::read},
 };
 

@@ -86,7 +86,7 @@ bool SmiTableReader::starts_header(const std::vector<std::string_view>& words) c
   for (const std::string_view word : words) has_affinity = has_affinity || word == "Affinity";
   for (const std::string_view word : words) {
     if (word == "CPU" || word == "NUMA") break;
-    if (!is_name(word) || (!has_affinity && !is_digit(word.back()))) return false;
+    if (!is_name(word) || (!has_affinity && !is_digit(word.back()) && !lacks_number(word))) return false;
   }
   return true;
 }
