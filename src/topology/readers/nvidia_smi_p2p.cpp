@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 9> kStatusWords{"X",  "OK", "CNS", "GNS", "TNS",
                                                        "NS", "DR", "U",   "N/A"};
 // A text of many tables: each costs its cells.
-constexpr std::size_t kStatusesMax = kTableColumnsMax * kTableColumnsMax;
+constexpr std::size_t kStatusesMax = std::size_t{1} << 18;
 
 bool is_status_word(std::string_view word) {
   return std::ranges::find(kStatusWords, word) != kStatusWords.end();
