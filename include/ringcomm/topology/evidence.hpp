@@ -20,6 +20,7 @@ struct ConfiguredRing {
   int channel = 0;
   std::vector<int> order{};  ///< ranks (a log) or GPU dev numbers (a graph file), as written
   Where where{};
+  std::optional<int> channels{};  ///< how many there are, where the line says ("Channel 00/24")
 };
 struct ConfiguredGraph {
   int pattern = 0;  ///< NCCL's: 4 ring, 1 balanced tree, 2 split tree, 3 tree, 5 NVLS
@@ -35,23 +36,25 @@ struct ConfiguredGraph {
 
 /// One thing that a log line tells. The values' keys are listed with each kind.
 enum class LogEventKind : std::uint8_t {
-  gpu_direct,        ///< state (Enabled|Disabled), hca
-  network,           ///< name (Socket, IB, AWS Libfabric)
-  interfaces,        ///< plugin (Socket|IB), list (interface names, comma separated)
-  affinity,          ///< gpu, mask (hexadecimal groups as written), cpus ("0-7")
-  shm_failure,       ///< call, error
-  verbs_missing,     ///< library
-  qp_failure,        ///< call, code, error, device, gid_index
-  fabric,            ///< bus, uuid, clique, state, health
-  topology_file,     ///< variable, path
-  p2p_disabled,      ///< text
-  transport,         ///< from, to, via
-  version,           ///< library, version
-  environment,       ///< name, value
-  communicator,      ///< rank, ranks, nodes, bus
+  gpu_direct,     ///< state (Enabled|Disabled), hca
+  network,        ///< name (Socket, IB, AWS Libfabric)
+  interfaces,     ///< plugin (Socket|IB|Bootstrap|a plugin's name), list (names, comma separated, in NCCL's
+                  ///< numbering), layers (IB, RoCE; as written, comma separated)
+  affinity,       ///< gpu, mask (hexadecimal groups as written), cpus ("0-7")
+  shm_failure,    ///< call, error
+  verbs_missing,  ///< library
+  qp_failure,     ///< call, code, error, device, gid_index, state, next_state
+  fabric,         ///< bus, uuid, clique, state, health
+  topology_file,  ///< variable, path
+  p2p_disabled,   ///< text
+  transport,      ///< from, to, via, direction (send|receive, over the network)
+  version,        ///< library, version
+  environment,    ///< name, value
+  communicator,   ///< rank, ranks, nodes, bus
   system_bandwidth,  ///< max, total
-  graph_edge,        ///< depth, class (PCI, NVL, SYS, NET), gb_per_s, target
+  graph_edge,        ///< depth, class (PCI, NVL, SYS, NET), gb_per_s (NCCL's model), target, parent
   out_of_date,       ///< text: NCCL says that the topology file or speed string is not understood
+  nvls,              ///< state (available|not available), channels
   warning            ///< text of any other NCCL WARN line
 };
 struct LogEvent {

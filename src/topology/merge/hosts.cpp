@@ -40,17 +40,7 @@ std::optional<DeviceRef> moved(const Positions& positions, DeviceRef device) {
   return DeviceRef{device.kind, *position};
 }
 
-std::string text_of(const std::vector<int>& cpus) {
-  std::string text;
-  for (std::size_t i = 0; i < cpus.size();) {
-    std::size_t last = i;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    text += concat(text.empty() ? "" : ",", cpus[i]);
-    if (last > i) text += concat('-', cpus[last]);
-    i = last + 1;
-  }
-  return text.empty() ? "none" : text;
-}
+std::string text_of(const std::vector<int>& cpus) { return cpus.empty() ? "none" : cpu_list_text(cpus); }
 
 void Merger::add_host_names(const Reading& reading) {
   auto hosts = reading.machine.hosts;

@@ -6,9 +6,11 @@
 namespace ringcomm::inline v0::topology {
 namespace {
 
-/// "NIC3" of a `topo -m` without its legend: a column, not a device's name.
+/// "NIC3" of a `topo -m` without its legend, "NET3" of an NCCL log: a column or number, not a device's name.
 bool is_column_name(const std::string& name) {
-  return name.empty() || (name.starts_with("NIC") && parse_count(std::string_view(name).substr(3)));
+  if (name.empty()) return true;
+  return (name.starts_with("NIC") || name.starts_with("NET")) &&
+         parse_count(std::string_view(name).substr(3));
 }
 
 bool is_guid(const std::string& guid) {

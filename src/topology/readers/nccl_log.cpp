@@ -13,7 +13,9 @@ namespace {
 
 /// False when no parser knows the message.
 bool read_message(const Message& message, Collector& collector) {
-  static constexpr std::array kParsers{parse_ring, parse_pattern, parse_info};
+  static constexpr std::array kParsers{parse_graph_line, parse_transport, parse_neighbours, parse_ring,
+                                       parse_pattern,    parse_system,    parse_rank,       parse_trouble,
+                                       parse_info,       parse_warning};
   for (const auto parse : kParsers) {
     if (parse(message, collector)) return true;
   }
@@ -33,12 +35,16 @@ bool looks_like(std::string_view text) {
 Result<Reading> read(std::string_view text, const std::string& file) {
   Collector collector(file);
   int unused = 0;
-  const int without = for_each_message(text, [&](const Message& message) {
+  const int without = for_each_message(text, [&](Message message) {
+    // The last word of a torn message may be half of one.
+    if (message.is_torn) message.text = message.text.substr(0, message.text.find_last_of(' ') + 1);
     if (!read_message(message, collector)) ++unused;
   });
   if (without > 0 && !looks_like(text))
     return Status::corrupt_data(concat(file, " holds no line of NCCL (NCCL INFO or NCCL WARN)"));
+  collector.finish_rings();
   Reading reading;
+  reading.machine = collector.machine().build();
   reading.skipped = std::move(collector.skipped());
   count_skipped(reading.skipped, file, without, "lines without an NCCL message (count)");
   count_skipped(reading.skipped, file, unused, "messages that tell nothing of the topology (count)");

@@ -135,6 +135,18 @@ std::optional<std::vector<int>> parse_cpu_mask(std::string_view text) {
   return cpus;
 }
 
+std::string cpu_list_text(const std::vector<int>& cpus) {
+  std::string text;
+  for (std::size_t i = 0; i < cpus.size();) {
+    std::size_t last = i;
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    text += concat(text.empty() ? "" : ",", cpus[i]);
+    if (last > i) text += concat('-', cpus[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
 std::optional<long long> parse_base0(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   std::string_view digits = text.substr(is_negative ? 1 : 0);

@@ -30,6 +30,8 @@ void add_skipped(std::vector<Skipped>& skipped, Where where, std::string_view te
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
 /// "0003ff,f0003fff" (comma groups of 32 bits each, the first may be short; 0x allowed) -> CPU numbers.
 std::optional<std::vector<int>> parse_cpu_mask(std::string_view text);
+/// "0-3,8" of sorted numbers; empty for none.
+std::string cpu_list_text(const std::vector<int>& cpus);
 /// Decimal, or hexadecimal with 0x: what strtol with base 0 reads; the whole text.
 std::optional<long long> parse_base0(std::string_view text);
 

@@ -32,10 +32,46 @@ void Collector::add_event(const Message& message, LogEventKind kind, Values valu
                          .where = where(message)});
 }
 
-void Collector::add_ring(const Message& message, int channel, std::vector<int> order) {
-  std::string key = concat("ring ", channel);
-  for (const int rank : order) key += concat(' ', rank);
-  if (is_new(std::move(key))) job_.rings.push_back({channel, std::move(order), where(message)});
+void Collector::add_ring(const Message& message, ConfiguredRing ring) {
+  std::string key = concat("ring ", ring.channel);
+  for (const int rank : ring.order) key += concat(' ', rank);
+  if (!is_new(std::move(key))) return;
+  ring.where = where(message);
+  job_.rings.push_back(std::move(ring));
+}
+
+void Collector::add_neighbour(const Message& message, int channel, int rank, int next) {
+  if (neighbour_count_ >= kEntriesMax) {
+    ++dropped_;
+    return;
+  }
+  Neighbours& known = neighbours_[channel];
+  if (known.next.empty()) known.where = where(message);
+  const auto [found, is_new] = known.next.emplace(rank, next);
+  if (is_new) ++neighbour_count_;
+  if (found->second != next) known.is_clear = false;
+}
+
+void Collector::finish_rings() {
+  std::set<int> listed;
+  for (const ConfiguredRing& ring : job_.rings) listed.insert(ring.channel);
+  for (const auto& [channel, known] : neighbours_) {
+    if (listed.contains(channel)) continue;
+    std::vector<int> order;
+    const int first = known.next.begin()->first;
+    for (auto at = known.next.begin(); known.is_clear && order.size() < known.next.size();) {
+      order.push_back(at->first);
+      at = known.next.find(at->second);
+      if (at == known.next.end() || at->first == first) break;
+    }
+    const auto last = order.empty() ? known.next.end() : known.next.find(order.back());
+    if (last != known.next.end() && last->second == first && order.size() == known.next.size()) {
+      job_.rings.push_back({channel, std::move(order), known.where});
+    } else {
+      add_skipped(skipped_, known.where, concat("channel ", channel),
+                  concat(known.next.size(), " ranks told their neighbours, which is no whole ring"));
+    }
+  }
 }
 
 void Collector::add_graph(const Message& message, ConfiguredGraph graph) {

@@ -50,7 +50,8 @@ bool parse_ring(const Message& message, Collector& collector) {
   const auto colon = text.find(" : ");
   if (colon == std::string_view::npos || text.find("->") != std::string_view::npos) return false;
   text = text.substr(is_channel ? 8 : 5);
-  const auto number = parse_decimal<int>(trimmed(halves(text.substr(0, text.find(" : "))).first));
+  const auto [channel, channels] = halves(trimmed(text.substr(0, text.find(" : "))));
+  const auto number = parse_decimal<int>(channel);
   std::vector<int> order;
   for (const std::string_view word : words_of(text.substr(text.find(" : ") + 3))) {
     const auto rank = parse_decimal<int>(word);
@@ -64,7 +65,8 @@ bool parse_ring(const Message& message, Collector& collector) {
     collector.skip(message, "a ring that is cut");
     return true;
   }
-  collector.add_ring(message, *number, std::move(order));
+  collector.add_ring(
+      message, {.channel = *number, .order = std::move(order), .channels = parse_decimal<int>(channels)});
   return true;
 }
 

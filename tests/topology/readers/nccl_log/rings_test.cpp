@@ -19,9 +19,25 @@ TEST(NcclLogRingsTest, BothErasOfRingLines) {
   EXPECT_EQ(job.rings[0].channel, 1);
   EXPECT_EQ(job.rings[0].order, (std::vector<int>{0, 3, 2, 1}));
   EXPECT_EQ(job.rings[0].where, (Where{"x.log", 1}));
+  EXPECT_EQ(job.rings[0].channels, 24);
+  EXPECT_FALSE(job.rings[1].channels.has_value());
   EXPECT_EQ(job.rings[1].channel, 2);
   EXPECT_EQ(job.rings[1].order, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(job.rings[2].order, (std::vector<int>{0, 2}));
+}
+
+TEST(NcclLogRingsTest, NeighboursOfAllRanksAreARing) {
+  const auto reading = read(
+      "n:1:2 [0] NCCL INFO Ring 00 : 1 -> 0 -> 2\nn:1:3 [1] NCCL INFO Ring 00 : 2 -> 1 -> 0\n"
+      "n:1:4 [2] NCCL INFO Ring 00 : 0 -> 2 -> 1\nn:1:4 [2] NCCL INFO Ring 01 : 1 -> 2 -> 0\n");
+  ASSERT_EQ(reading.job.rings.size(), 1U);
+  EXPECT_EQ(reading.job.rings[0].order, (std::vector<int>{0, 2, 1}));
+  ASSERT_EQ(reading.skipped.size(), 1U);
+  EXPECT_EQ(reading.skipped[0].reason, "1 ranks told their neighbours, which is no whole ring");
+  const auto two = read(
+      "n:1:2 [0] NCCL INFO Ring 00 : 1 -> 0 -> 1\nn:1:3 [1] NCCL INFO Ring 00 : 0 -> 1 -> 0\n"
+      "n:1:4 [2] NCCL INFO Ring 00 : 2 -> 0 -> 2\n");
+  EXPECT_TRUE(two.job.rings.empty());
 }
 
 TEST(NcclLogRingsTest, ARingThatIsCutIsNotBelieved) {
