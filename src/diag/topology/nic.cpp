@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which NIC serves which GPU, and NICs that differ between hosts (spec checks 37 to 40).
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "diag/topology/job.hpp"
+#include "diag/topology/lookup.hpp"
+#include "diag/topology/themes.hpp"
+#include "ringcomm/core/text.hpp"
+
+namespace ringcomm::inline v0::diag {
+namespace {
+
+PathClass class_between(const TopologyCase& input, std::size_t gpu, std::size_t nic) {
+  const Path* path = path_between(input, gpu_ref(gpu), nic_ref(nic));
+  return path ? path->path_class : PathClass::unknown;
+}
+
+PathClass nearest(const TopologyCase& input, std::size_t gpu) {
+  PathClass best = PathClass::unknown;
+  for (const std::size_t nic : usable_nics(input)) best = std::min(best, class_between(input, gpu, nic));
+  return best;
+}
+
+bool has_switch(const Machine& machine) {
+  return std::ranges::any_of(machine.links, [](const Link& link) { return link.end == LinkEnd::nvswitch; });
+}
+
+std::string names_of_nics(const Machine& machine, const std::vector<std::size_t>& nics) {
+  std::vector<std::string> names;
+  for (const std::size_t nic : nics) names.push_back(machine.nics[nic].name);
+  return joined(names, ",");
+}
+
+void judge_used_nics(const TopologyCase& input, Report& report) {
+  const Machine& machine = input.evidence.machine;
+  std::set<std::pair<std::size_t, std::size_t>> seen;
+  for (const NicUse& use : nic_uses(input)) {
+    if (!use.gpu || !use.nic || !seen.insert({*use.gpu, *use.nic}).second) continue;
+    const PathClass now = class_between(input, *use.gpu, *use.nic);
+    const PathClass best = nearest(input, *use.gpu);
+    if (now == PathClass::unknown || best == PathClass::unknown) {
+      report.unknown(concat("path from ", name_of(machine, gpu_ref(*use.gpu)), " to ",
+                            name_of(machine, nic_ref(*use.nic)), " is not in the evidence"),
+                     Ask::topo_matrix, use.where, {gpu_ref(*use.gpu), nic_ref(*use.nic)});
+      continue;
+    }
+    report.looked();
+    if (now < PathClass::node || best >= now) continue;
+    report.problem({.read = concat(name_of(machine, gpu_ref(*use.gpu)), " uses ",
+                                   name_of(machine, nic_ref(*use.nic)), ": ", name_of(now)),
+                    .wanted = concat(name_of(best), ", which another NIC has"),
+                    .where = use.where},
+                   {gpu_ref(*use.gpu)});
+  }
+}
+
+}  // namespace
+
+void check_nic_far_from_gpu(const TopologyCase& input, Report& report) {
+  const Machine& machine = input.evidence.machine;
+  judge_used_nics(input, report);
+  std::vector<std::string> choice;
+  for (const NicChoice& nic : input.rings.nics) {
+    if (nic.nic) choice.push_back(machine.nics[static_cast<std::size_t>(*nic.nic)].name);
+  }
+  report.word(
+      {.title = concat(report.devices_text(machine), " uses a far NIC while a nearer one is there"),
+       .fix = concat("export NCCL_IB_HCA==", joined(choice, ","), " UCX_NET_DEVICES=<the rank's own>:1")});
+  if (report.problems() > 0) return;
+  // Without a job: GPUs whose best NIC is at another socket while other GPUs have one nearby.
+  std::map<PathClass, std::vector<DeviceRef>> by_class;
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    const PathClass best = nearest(input, i);
+    if (best != PathClass::unknown) by_class[best].push_back(gpu_ref(i));
+  }
+  if (by_class.empty()) return;
+  report.looked();
+  const auto far = by_class.find(PathClass::sys);
+  if (far == by_class.end() || by_class.size() < 2) return;
+  report.problem({.read = concat(names_text(machine, far->second), ": no NIC nearer than SYS"),
+                  .wanted = concat(name_of(by_class.begin()->first), ", as ",
+                                   names_text(machine, by_class.begin()->second)),
+                  .where = machine.gpus[static_cast<std::size_t>(far->second.front().position)].where},
+                 far->second, Severity::info);
+  report.word({.title = concat(names_text(machine, far->second), " reach every NIC over the socket link"),
+               .fix = "let ranks on these GPUs send over a GPU of the other socket (PXN), or leave them last "
+                      "in the ring"},
+              Severity::info);
+}
+
+void check_nics_idle(const TopologyCase& input, Report& report) {
+  const auto used = nets_used(input);
+  const auto usable = usable_nics(input);
+  if (used.empty() || usable.empty()) return;
+  report.looked();
+  if (used.size() >= usable.size()) return;
+  const Machine& machine = input.evidence.machine;
+  std::vector<DeviceRef> devices;
+  for (const std::size_t nic : usable) devices.push_back(nic_ref(nic));
+  report.problem({.read = concat(counted(used.size(), "NIC"), " used"),
+                  .wanted = concat(usable.size(), ": ", names_of_nics(machine, usable))},
+                 devices);
+  report.word({.title = concat("the job uses ", used.size(), " of ", usable.size(), " usable NICs"),
+               .fix = concat("export NCCL_IB_HCA==", names_of_nics(machine, usable))});
+}
+
+void check_nic_not_a_rail(const TopologyCase& input, Report& report) {
+  const Machine& machine = input.evidence.machine;
+  const auto wanted = variable_of(input, "NCCL_IB_HCA");
+  std::vector<std::string> excluded;
+  for (const ExcludedNic& out : input.rings.excluded) {
+    const auto nic = static_cast<std::size_t>(out.nic);
+    if (nic >= machine.nics.size() || !machine.nics[nic].is_rdma) continue;
+    const bool is_down = std::ranges::any_of(machine.nics[nic].ports, [](const Port& port) {
+      return port.state != PortState::active && port.state != PortState::unknown;
+    });
+    if (is_down) continue;  // port_down and its kin say so
+    excluded.push_back(machine.nics[nic].name);
+    const bool is_used =
+        wanted && !wanted->starts_with('^') && contains_ignoring_case(*wanted, machine.nics[nic].name);
+    report.problem({.read = concat(name_of(machine, nic_ref(nic)), ": ", out.reason),
+                    .wanted = "left out of the rails",
+                    .where = machine.nics[nic].where},
+                   {nic_ref(nic)}, is_used ? std::nullopt : std::optional(Severity::info));
+  }
+  if (!machine.nics.empty()) report.looked();
+  const std::string fix = concat("export NCCL_IB_HCA=^", joined(excluded, ","));
+  report.word(
+      {.title = concat("the job's NIC list holds ", report.devices_text(machine), ", which is no rail"),
+       .fix = fix});
+  report.word({.title = concat(report.devices_text(machine, Severity::info),
+                               " is no rail and is left out of the plan"),
+               .fix = fix},
+              Severity::info);
+}
+
+void check_hca_sets_differ(const TopologyCase& input, Report& report) {
+  const Machine& machine = input.evidence.machine;
+  if (machine.hosts.size() < 2) return;
+  std::map<std::string, std::vector<int>> sets;
+  for (std::size_t host = 0; host < machine.hosts.size(); ++host) {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < machine.nics.size(); ++i) {
+      const Nic& nic = machine.nics[i];
+      if (nic.host != static_cast<int>(host) || !nic.is_rdma) continue;
+      const auto rate = nic.ports.empty() ? std::nullopt : nic.ports.front().gbit_per_s;
+      if (!rate)
+        report.unknown(concat("rate of ", name_of(machine, nic_ref(i)), " is not in the evidence"), Ask::ib,
+                       nic.where, {nic_ref(i)});
+      words.push_back(concat(nic.name, rate ? concat(" ", *rate) : std::string()));
+    }
+    std::ranges::sort(words);
+    sets[joined(words)].push_back(static_cast<int>(host));
+  }
+  report.looked();
+  if (sets.size() < 2) return;
+  for (const auto& [words, hosts] : sets) {
+    report.problem({.read = concat(counted(hosts.size(), "host"), " (host", hosts.front(),
+                                   "): ", words.empty() ? "no RDMA NIC" : words),
+                    .wanted = "the same NICs on every host"},
+                   {});
+  }
+  report.word({.title = concat("hosts have ", sets.size(), " different sets of RDMA NICs"),
+               .fix = "give every host the same devices (device plugin, --device); do not set "
+                      "NCCL_IGNORE_NET_MISMATCH"});
+}
+
+void check_no_rdma_nic(const TopologyCase& input, Report& report) {
+  const Machine& machine = input.evidence.machine;
+  if (machine.gpus.empty() || !machine.has_nic_evidence) return;
+  report.looked();
+  for (std::size_t host = 0; host < std::max<std::size_t>(machine.hosts.size(), 1); ++host) {
+    if (is_rdma_host(machine, static_cast<int>(host))) continue;
+    std::vector<DeviceRef> nics;
+    for (std::size_t i = 0; i < machine.nics.size(); ++i) {
+      if (machine.nics[i].host == static_cast<int>(host)) nics.push_back(nic_ref(i));
+    }
+    // Without any NIC nothing is known of the network, and one host alone needs none.
+    if (nics.empty()) continue;
+    report.problem({.read = concat("only ", names_text(machine, nics), ", without GPUDirect RDMA"),
+                    .wanted = "RDMA NICs: hosts with NVSwitch have some",
+                    .where = machine.nics[static_cast<std::size_t>(nics.front().position)].where},
+                   nics, has_switch(machine) ? std::nullopt : std::optional(Severity::info));
+  }
+  report.word({.title = "no RDMA NIC is visible on a machine with NVSwitch: a container without its devices?",
+               .fix = "start the container with --device=/dev/infiniband --cap-add=IPC_LOCK"});
+  report.word({.title = "no RDMA NIC is visible: several hosts would talk over sockets", .fix = ""},
+              Severity::info);
+}
+
+}  // namespace ringcomm::inline v0::diag
