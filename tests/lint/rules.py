@@ -44,6 +44,26 @@ FUNCTION_EXCEPTIONS = {}
 
 # Source files without a test file of the same name: which tests cover them (lint.mirror).
 MIRROR_EXCEPTIONS = {
+    # tests/diag/topology/: checks are tested by theme
+    "src/diag/topology/binding.cpp": "network_checks_test",
+    "src/diag/topology/evidence.cpp": "network_checks_test",
+    "src/diag/topology/gpu.cpp": "nvlink_checks_test",
+    "src/diag/topology/job.cpp": "network_checks_test",
+    "src/diag/topology/log.cpp": "network_checks_test",
+    "src/diag/topology/lookup.cpp": "pcie_checks_test, nvlink_checks_test",
+    "src/diag/topology/nic.cpp": "network_checks_test",
+    "src/diag/topology/nvlink.cpp": "nvlink_checks_test",
+    "src/diag/topology/nvlink_counts.cpp": "nvlink_checks_test",
+    "src/diag/topology/pcie.cpp": "pcie_checks_test",
+    "src/diag/topology/pcie_settings.cpp": "pcie_checks_test",
+    "src/diag/topology/peer.cpp": "nvlink_checks_test",
+    "src/diag/topology/plan.cpp": "compare_plan_test",
+    "src/diag/topology/plan_sources.cpp": "compare_plan_test",
+    "src/diag/topology/platform.cpp": "pcie_checks_test",
+    "src/diag/topology/port.cpp": "network_checks_test",
+    "src/diag/topology/report.cpp": "check_topology_test",
+    "src/diag/topology/table.cpp": "check_topology_test",
+    "src/diag/topology/topology_file.cpp": "pcie_checks_test",
     "src/diag/host/facts_text.cpp": "host_checks_test",
     "src/diag/host/host_facts.cpp": "probes_test",
     "src/diag/host/probe_child.cpp": "probes_test",

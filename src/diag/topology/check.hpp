@@ -20,7 +20,7 @@ inline constexpr std::size_t kAskCount = 10;
 /// Findings of one check. Nothing looked at, nothing said: the check does not apply.
 class Report {
  public:
-  explicit Report(const TopologyCheckId& check) : check_(check) {}
+  explicit Report(const CheckId& check) : check_(check) {}
 
   /// At least one value was judged.
   void looked() { has_looked_ = true; }
@@ -50,7 +50,7 @@ class Report {
  private:
   const Finding* find(std::optional<Severity> severity) const;
 
-  TopologyCheckId check_;
+  CheckId check_;
   bool has_looked_ = false;
   std::vector<Finding> problems_;
   std::optional<Finding> unknown_;
@@ -58,7 +58,7 @@ class Report {
 };
 
 struct Check {
-  TopologyCheckId info;
+  CheckId info;
   void (*run)(const TopologyCase& input, Report& report);
 };
 /// In the order of the spec.

@@ -54,7 +54,7 @@ constexpr std::array kChecks{
     Check{{"gpu_direct_one_side", kWarning, "GPUDirect RDMA is on at both sides"}, check_gpu_direct_one_side},
     Check{{"compute_mode_exclusive", kWarning, "compute mode lets several processes in"},
           check_compute_mode_exclusive},
-    Check{{"mig_enabled", kFailure, "MIG is off"}, check_mig_enabled},
+    Check{{"mig_enabled", kFailure, "MIG is off on every GPU"}, check_mig_enabled},
     Check{{"persistence_off", kInfo, "persistence mode is on"}, check_persistence_off},
     Check{{"gpu_memory_errors", kFailure, "no uncorrected memory errors, no rows to remap"},
           check_gpu_memory_errors},
@@ -107,8 +107,8 @@ std::span<const Check> checks() { return kChecks; }
 
 }  // namespace diag
 
-std::vector<TopologyCheckId> topology_check_ids() {
-  std::vector<TopologyCheckId> ids;
+std::vector<CheckId> topology_check_ids() {
+  std::vector<CheckId> ids;
   for (const diag::Check& check : diag::checks()) ids.push_back(check.info);
   return ids;
 }

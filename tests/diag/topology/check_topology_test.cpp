@@ -13,7 +13,7 @@ using topology_test::finding_of;
 
 TEST(CheckTopologyTest, IdsAreUniqueLowerCaseWordsWithASentence) {
   std::set<std::string_view> ids;
-  for (const TopologyCheckId& check : topology_check_ids()) {
+  for (const CheckId& check : topology_check_ids()) {
     EXPECT_TRUE(ids.insert(check.id).second) << check.id;
     EXPECT_EQ(check.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_"), std::string_view::npos);
     EXPECT_GT(check.sentence.size(), 10U) << check.id;
