@@ -92,11 +92,11 @@ bool is_serious(const Finding& finding) {
 void set_causes(std::vector<Finding>& problems) {
   for (Finding& finding : problems) {
     if (!is_serious(finding)) continue;
-    for (const auto& [follower, cause] : kCauses) {
-      if (finding.id != follower || !finding.cause.empty()) continue;
+    for (const auto& rule : kCauses) {
+      if (finding.id != rule.first || !finding.cause.empty()) continue;
       const bool is_there = std::ranges::any_of(
-          problems, [&](const Finding& other) { return other.id == cause && is_serious(other); });
-      if (is_there) finding.cause = cause;
+          problems, [&](const Finding& other) { return other.id == rule.second && is_serious(other); });
+      if (is_there) finding.cause = rule.second;
     }
   }
 }

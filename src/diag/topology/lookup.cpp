@@ -49,8 +49,10 @@ std::string counted(std::size_t count, std::string_view noun) {
 }
 
 bool contains_ignoring_case(std::string_view text, std::string_view word) {
-  const auto found = std::ranges::search(text, word, {}, lower, lower);
-  return !found.empty() || word.empty();
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end() || word.empty();
+}, lower, lower);
+return !found.empty() || word.empty();
 }
 
 std::optional<double> number_in(std::string_view text) {

@@ -17,14 +17,12 @@ std::optional<int> active_ports(const Gpu& gpu) {
   return active;
 }
 
-LinkCounts::LinkCounts(const Machine& machine)
-    : machine_(machine),
-      size_(machine.gpus.size()),
-      directed_(size_ * size_),
-      totals_(size_),
-      switched_(size_, false),
-      is_lost_(size_, false),
-      wheres_(size_) {
+LinkCounts::LinkCounts(const Machine& machine) : machine_(machine), size_(machine.gpus.size()) {
+  directed_.resize(size_ * size_);
+  totals_.resize(size_);
+  switched_.resize(size_, false);
+  is_lost_.resize(size_, false);
+  wheres_.resize(size_);
   for (std::size_t i = 0; i < size_; ++i) wheres_[i] = machine.gpus[i].where;
   if (std::ranges::any_of(machine.links, [](const Link& link) { return link.kind != LinkKind::c2c; })) {
     read_links();
