@@ -12,6 +12,7 @@
 #include "topology/readers/nvidia_smi_p2p.hpp"
 #include "topology/readers/nvidia_smi_topo.hpp"
 #if RINGCOMM_HAVE_PUGIXML
+#include "topology/readers/hwloc_xml.hpp"
 #include "topology/readers/nccl_graph_xml.hpp"
 #include "topology/readers/nccl_topo_xml.hpp"
 #endif
@@ -24,7 +25,8 @@ namespace {
 constexpr std::array kReaders {
 #if RINGCOMM_HAVE_PUGIXML
   // XML
-  Reader{"nccl-topo-xml", "NCCL_TOPO_DUMP_FILE=topo.xml", nccl_topo_xml::looks_like, nccl_topo_xml::read},
+  Reader{"hwloc-xml", "lstopo --of xml", hwloc_xml::looks_like, hwloc_xml::read},
+      Reader{"nccl-topo-xml", "NCCL_TOPO_DUMP_FILE=topo.xml", nccl_topo_xml::looks_like, nccl_topo_xml::read},
       Reader{"nccl-graph-xml", "NCCL_GRAPH_DUMP_FILE=graph.xml", nccl_graph_xml::looks_like,
              nccl_graph_xml::read},
 #endif
