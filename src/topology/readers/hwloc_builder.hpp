@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,7 @@ class Builder {
   std::vector<std::vector<int>> package_cpus_{};  // beside Machine::packages
   std::vector<OsDevice> os_devices_{};
   std::map<std::uint64_t, int> pci_by_gp_{};
+  std::set<int> nvswitches_{};  // positions in Machine::pci
   std::map<std::uint64_t, int> package_by_gp_{};
   std::map<int, PciBusId> gpu_memory_{};  // os id of a node -> the GPU whose memory it is
   std::map<int, int> gpu_preference_{};   // position in gpus -> number that the OS device's name has

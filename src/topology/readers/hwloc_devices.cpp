@@ -46,8 +46,9 @@ void Builder::add_gpus() {
 void Builder::add_gpu(int pci, std::map<int, std::vector<const OsDevice*>>& os_devices) {
   const PciDevice& device = machine_.pci[static_cast<std::size_t>(pci)];
   // BMC video is of a display class too, but of no maker of GPUs.
-  bool is_gpu = device.class_code && is_gpu_class(*device.class_code) &&
-                gpu_vendor_of(device.vendor) != GpuVendor::unknown;
+  const bool is_display = device.class_code && is_gpu_class(*device.class_code) &&
+                          gpu_vendor_of(device.vendor) != GpuVendor::unknown;
+  bool is_gpu = is_display && (!os_devices[pci].empty() || os_devices_.empty());
   Gpu gpu;
   gpu.vendor = gpu_vendor_of(device.vendor);
   std::optional<int> number;
@@ -75,7 +76,13 @@ void Builder::add_gpu(int pci, std::map<int, std::vector<const OsDevice*>>& os_d
     gpu.vendor = GpuVendor::nvidia;
     gpu.memory_numa_node = node.id;
   }
-  if (!is_gpu) return;
+  if (!is_gpu) {
+    if (is_display)
+      add_skipped(
+          reading_.skipped, device.where, device.id.to_text(),
+          "a display controller that no driver serves (no OS device below it) is not taken for a GPU");
+    return;
+  }
   gpu.bus = device.id;
   gpu.pci = pci;
   gpu.numa_node = device.numa_node;

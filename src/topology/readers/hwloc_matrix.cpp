@@ -6,7 +6,6 @@
 #include "core/parse.hpp"
 #include "ringcomm/core/text.hpp"
 #include "topology/readers/hwloc_builder.hpp"
-#include "topology/readers/pci_class.hpp"
 #include "topology/readers/reader.hpp"
 #include "topology/readers/text_lines.hpp"
 
@@ -139,8 +138,7 @@ Builder::End Builder::end_of(std::string_view index, std::string_view type) cons
   if (!pci) return {};
   const auto gpu = std::ranges::find(machine_.gpus, pci, &Gpu::pci);
   if (gpu != machine_.gpus.end()) return {EndKind::gpu, static_cast<int>(gpu - machine_.gpus.begin())};
-  const auto& device = machine_.pci[static_cast<std::size_t>(*pci)];
-  if (device.class_code && is_nvswitch_class(*device.class_code)) return {EndKind::nvswitch, *pci};
+  if (nvswitches_.contains(*pci)) return {EndKind::nvswitch, *pci};
   return {};
 }
 

@@ -177,13 +177,16 @@ Status Builder::add_pci(pugi::xml_node object, Place& place) {
   // "0302 [10de:1db8] [10de:131d] a1": class, then vendor and device
   const std::string_view type = object.attribute("pci_type").value();
   const auto pci_class = hex(type.substr(0, type.find(' ')));
-  if (pci_class && *pci_class <= 0xffff) device.class_code = *pci_class << 8;
+  if (pci_class && *pci_class > 0 && *pci_class < 0xffff) device.class_code = *pci_class << 8;
   device.vendor = pci_number(between(type, "[", ":"));
   device.device = pci_number(between(between(type, "[", "]").value_or(""), ":", ""));
   const auto speed = number_attribute(object, "pci_link_speed");
   if (speed && *speed > 0) device.link.stated_gb_per_s = speed;
   device.where = document_.where(object);
   place.pci = static_cast<int>(machine_.pci.size());
+  if (std::string_view(object.attribute("subtype").value()) == "NVSwitch" ||
+      (device.class_code && is_nvswitch_class(*device.class_code)))
+    nvswitches_.insert(*place.pci);
   machine_.pci.push_back(std::move(device));
   pci_nodesets_.push_back(place.nodeset);
   if (const auto gp = number_attribute(object, "gp_index"))

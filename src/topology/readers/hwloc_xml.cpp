@@ -9,9 +9,11 @@
 namespace ringcomm::inline v0::topology::hwloc_xml {
 namespace {
 
+constexpr const char* kVersion = "version";
+
 /// Format 1 wrote no version.
 bool is_newer_than_2(pugi::xml_node topology) {
-  const auto version = number_attribute(topology, "version");
+  const auto version = number_attribute(topology, kVersion);
   return version && *version >= 3;
 }
 
@@ -28,7 +30,7 @@ Result<Reading> read(std::string_view text, const std::string& file) {
   }
   if (is_newer_than_2(topology)) {
     return Status::not_available(concat(document.where(topology).to_text(), ": hwloc XML of format ",
-                                        shown(topology.attribute("version").value()),
+                                        shown(topology.attribute(kVersion).value()),
                                         " (this reader knows 1 and 2). Export it with hwloc 3: lstopo -i ",
                                         file, " --of v2xml out.xml"));
   }
