@@ -50,9 +50,7 @@ std::string counted(std::size_t count, std::string_view noun) {
 
 bool contains_ignoring_case(std::string_view text, std::string_view word) {
   const auto same = [](char a, char b) { return lower(a) == lower(b); };
-  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end() || word.empty();
-}, lower, lower);
-return !found.empty() || word.empty();
+  return word.empty() || std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
 }
 
 std::optional<double> number_in(std::string_view text) {
