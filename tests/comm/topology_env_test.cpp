@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topology from the environment: a machine's file, an order, measured costs; and what is refused.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "core/try.hpp"
+#include "ringcomm/collectives/ring_rotation.hpp"
+#include "ringcomm/comm/channel.hpp"
+#include "ringcomm/comm/communicator.hpp"
+#include "ringcomm/config.hpp"
+#include "support/temp_dir.hpp"
+
+namespace ringcomm {
+namespace {
+
+class TopologyEnvTest : public testing::Test {
+ protected:
+  ~TopologyEnvTest() override {
+    for (const char* const name : {"RINGCOMM_RING_ORDER", "RINGCOMM_TOPO_FILE", "RINGCOMM_COSTS"})
+      ::unsetenv(name);
+  }
+  std::string written(const char* name, const char* text) {
+    const std::filesystem::path file = dir_.path() / name;
+    FILE* const out = std::fopen(file.c_str(), "w");
+    std::fputs(text, out);
+    std::fclose(out);
+    return file.string();
+  }
+  /// The ring of four ranks, or why there is none.
+  static Result<std::vector<int>> ring() {
+    CommunicatorOptions options;
+    options.arena_bytes = 1 << 18;
+    options.transports = {inproc_transport()};
+    std::vector<int> seen;
+    const auto body = [&](Communicator& comm) -> Status {
+      if (comm.rank() == 0) seen = comm.ring_order();
+      return {};
+    };
+    RINGCOMM_TRY(run_threads(4, body, options));
+    return seen;
+  }
+  test::TempDir dir_;
+};
+
+TEST_F(TopologyEnvTest, AnOrderIsTaken) {
+  ::setenv("RINGCOMM_RING_ORDER", "0,2,1,3", 1);
+  EXPECT_EQ(ring().value(), (std::vector<int>{0, 2, 1, 3}));
+  ::setenv("RINGCOMM_RING_ORDER", "rank", 1);
+  EXPECT_EQ(ring().value(), (std::vector<int>{0, 1, 2, 3}));
+  ::setenv("RINGCOMM_RING_ORDER", "auto", 1);
+  EXPECT_EQ(ring().value(), (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST_F(TopologyEnvTest, AWrongOrderIsRefusedNamingTheVariable) {
+  for (const char* const wrong : {"0,1,2", "0,1,2,2", "0,1,2,4", "fast"}) {
+    ::setenv("RINGCOMM_RING_ORDER", wrong, 1);
+    const Status status = ring().status();
+    EXPECT_EQ(status.code(), StatusCode::invalid_argument) << wrong;
+    EXPECT_NE(status.message().find("RINGCOMM_RING_ORDER"), std::string::npos) << status.to_string();
+  }
+}
+
+#if RINGCOMM_HAVE_PUGIXML
+/// Memory nodes 0 and 2 in the first package, 1 and 3 in the second, listed in the order of their numbers.
+constexpr const char* kTwoSockets = R"(<?xml version="1.0"?>
+<topology version="2.0">
+  <object type="Machine" os_index="0" cpuset="0x000000ff" nodeset="0x0000000f">
+    <object type="Package" os_index="0" cpuset="0x00000033" nodeset="0x00000005">
+      <object type="Group" cpuset="0x00000003" nodeset="0x00000001">
+        <object type="NUMANode" os_index="0" cpuset="0x00000003" nodeset="0x00000001"/>
+        <object type="Core" os_index="0" cpuset="0x00000001"><object type="PU" os_index="0" cpuset="0x00000001"/></object>
+        <object type="Core" os_index="1" cpuset="0x00000002"><object type="PU" os_index="1" cpuset="0x00000002"/></object>
+      </object>
+      <object type="Group" cpuset="0x00000030" nodeset="0x00000004">
+        <object type="NUMANode" os_index="2" cpuset="0x00000030" nodeset="0x00000004"/>
+        <object type="Core" os_index="4" cpuset="0x00000010"><object type="PU" os_index="4" cpuset="0x00000010"/></object>
+        <object type="Core" os_index="5" cpuset="0x00000020"><object type="PU" os_index="5" cpuset="0x00000020"/></object>
+      </object>
+    </object>
+    <object type="Package" os_index="1" cpuset="0x000000cc" nodeset="0x0000000a">
+      <object type="Group" cpuset="0x0000000c" nodeset="0x00000002">
+        <object type="NUMANode" os_index="1" cpuset="0x0000000c" nodeset="0x00000002"/>
+        <object type="Core" os_index="2" cpuset="0x00000004"><object type="PU" os_index="2" cpuset="0x00000004"/></object>
+        <object type="Core" os_index="3" cpuset="0x00000008"><object type="PU" os_index="3" cpuset="0x00000008"/></object>
+      </object>
+      <object type="Group" cpuset="0x000000c0" nodeset="0x00000008">
+        <object type="NUMANode" os_index="3" cpuset="0x000000c0" nodeset="0x00000008"/>
+        <object type="Core" os_index="6" cpuset="0x00000040"><object type="PU" os_index="6" cpuset="0x00000040"/></object>
+        <object type="Core" os_index="7" cpuset="0x00000080"><object type="PU" os_index="7" cpuset="0x00000080"/></object>
+      </object>
+    </object>
+  </object>
+</topology>
+)";
+
+TEST_F(TopologyEnvTest, AMachinesFileIsRead) {
+  const std::string file = written("two-sockets.xml", kTwoSockets);
+  ::setenv("RINGCOMM_TOPO_FILE", file.c_str(), 1);
+  const auto order = ring();
+  ASSERT_TRUE(order.is_ok()) << order.status().to_string();
+  EXPECT_EQ(order->size(), 4U);
+}
+#endif
+
+TEST_F(TopologyEnvTest, AFileThatIsNoneIsRefusedOnAllRanks) {
+  ::setenv("RINGCOMM_TOPO_FILE", "/nowhere/topo.xml", 1);
+  const Status missing = ring().status();
+  EXPECT_FALSE(missing.is_ok());
+  EXPECT_NE(missing.message().find("RINGCOMM_TOPO_FILE"), std::string::npos) << missing.to_string();
+  const std::string file = written("noise.txt", "nothing that a tool prints\n");
+  ::setenv("RINGCOMM_TOPO_FILE", file.c_str(), 1);
+  EXPECT_FALSE(ring().is_ok());
+}
+
+TEST_F(TopologyEnvTest, CostsHaveToBeThereAndReadable) {
+  ::setenv("RINGCOMM_COSTS", "/nowhere/costs.json", 1);
+  const Status status = ring().status();
+  EXPECT_EQ(status.code(), StatusCode::not_found);
+  EXPECT_NE(status.message().find("/nowhere/costs.json"), std::string::npos);
+  const std::string file = written("costs.json", "{\"not\": \"costs\"}");
+  ::setenv("RINGCOMM_COSTS", file.c_str(), 1);
+  EXPECT_FALSE(ring().is_ok());
+}
+
+}  // namespace
+}  // namespace ringcomm
