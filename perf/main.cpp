@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "calibrate.hpp"
 #include "launch.hpp"
 #include "measure.hpp"
 #include "operations.hpp"
@@ -137,10 +138,23 @@ int report_plan_overhead(int ranks) {
   return kOk;
 }
 
+Status calibrate(const Options& options, const Start& start, const CommunicatorOptions& comm_options) {
+  Launch launch = start.launch;
+  // Without a word about ranks: what jobs are made of, and enough of them for every class.
+  if (options.threads == 0 && options.processes == 0 && launch.kind == "threads")
+    launch = {.kind = "processes", .ranks = calibration_ranks(discover_cores())};
+  Calibration head{.launch = launch.kind, .date = start.time};
+  for (const auto& argument : start.arguments)
+    head.command += concat(head.command.empty() ? "" : " ", argument);
+  return run_ranks(launch, comm_options,
+                   [&](Communicator& comm) { return run_calibration(comm, options, head); });
+}
+
 Status run(const Options& options, Start start) {
   PERF_TRY_ASSIGN(start.launch, choose_launch(options));
   CommunicatorOptions comm_options;
   comm_options.deadline = std::chrono::milliseconds(options.timeout_ms);
+  if (!options.calibrate.empty()) return calibrate(options, start, comm_options);
   if (options.sweep) return run_sweep(options, start.launch, comm_options);
   return run_ranks(start.launch, comm_options,
                    [&](Communicator& comm) { return run_rank(comm, options, start); });

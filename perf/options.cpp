@@ -26,6 +26,7 @@ algbw   size / time in 1e9 B/s; busbw = algbw x factor (docs/perf.md).
 A ring_rotate row includes the first read of the whole block, which its owner
 has rewritten (untimed); --no-read moves only flags and has no bandwidth.
 exposed wall time minus that of the same schedule on local blocks.
+Planner costs: ringcomm-perf --calibrate FILE (8 bytes, and blocks of -e).
 Ranks: -t, --procs, or a launcher's (mpirun, torchrun, RINGCOMM_*); only rank 0
 prints. With none of them: one thread per CPU, at least 2.
 Accepted for nccl-tests' sake: -p, -g 1, -y 0, -G 0, -x 0, -D 0, -V 0; other

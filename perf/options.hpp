@@ -58,7 +58,8 @@ struct Options {
   bool sweep = false;
   std::string background;  ///< operation that runs at the same time; empty: none
   std::size_t background_bytes = 1U << 20;
-  bool serve = false;  ///< samples on demand (perf/compare)
+  std::string calibrate;  ///< file for the costs of path classes; empty: no calibration
+  bool serve = false;     ///< samples on demand (perf/compare)
 
   bool full = false, no_read = false, plan_overhead = false;
   double compute_us = 0;

@@ -92,7 +92,20 @@ std::string nearest(const std::string& word, const std::vector<std::string>& kno
   });
 }
 
+std::optional<UsageError> check_calibration(const Options& o) {
+  if (!o.op.empty())
+    return UsageError{concat("--calibrate measures paths, not ", o.op, " (give no operation)")};
+  if (o.sweep || o.serve || o.plan_overhead || !o.background.empty() || !o.json.empty())
+    return UsageError{"--calibrate excludes --sweep, --serve, --background, --plan-overhead and -J"};
+  // 8 bytes give alpha; a block of the size of a page or less gives no bandwidth.
+  constexpr std::size_t kLargeBytesMin = 64U << 10;
+  if (o.bytes_max < kLargeBytesMin)
+    return UsageError{concat("-e ", o.bytes_max, " is too small to measure a bandwidth (at least 64K)")};
+  return {};
+}
+
 std::optional<UsageError> check(Options& o, const Words& words) {
+  if (!o.calibrate.empty()) return check_calibration(o);
   if (o.op.ends_with("_perf")) o.op.resize(o.op.size() - 5);
   const Operation* operation = find_operation(o.op);
   if (operation == nullptr) {

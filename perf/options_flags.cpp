@@ -77,6 +77,7 @@ void add_ranks(CLI::App& app, Options& o) {
   app.add_flag("--sweep", o.sweep, "1, 2, 4, ... ranks up to -t or --procs");
   app.add_option("--background", o.background, "an op at the same time; see docs/perf.md");
   app.add_option_function<std::string>("--background-bytes", bytes_into(o.background_bytes), "its size (1M)");
+  app.add_option("--calibrate", o.calibrate, "no op: write path costs to this file")->type_name("FILE");
   app.add_flag("--serve", o.serve, "samples on demand, for perf/compare");
 }
 
