@@ -93,13 +93,16 @@ void mark_switched(const std::vector<bool>& is_stated, PathMatrix& matrix) {
 }
 
 /// Host ranks' times say nothing of GPUs, and the other way round.
-void apply_costs(const CostModel& costs, const Pair& pair, Path& path) {
+void apply_costs(const CostModel& costs, const CostModel& table, const Pair& pair, Path& path) {
   const auto& cost = costs.of(path.path_class);
   if (cost.source != Source::measured) {
     path.alpha_us = cost.alpha_us;
     return;
   }
-  if (pair.first.kind != pair.second.kind || !costs.is_measured_between(pair.first.kind)) return;
+  if (pair.first.kind != pair.second.kind || !costs.is_measured_between(pair.first.kind)) {
+    path.alpha_us = table.of(path.path_class).alpha_us;
+    return;
+  }
   path.alpha_us = cost.alpha_us;
   if (!cost.gb_per_s) return;
   path.bandwidth = {.gb_per_s = cost.gb_per_s, .source = Source::measured};
@@ -136,9 +139,10 @@ PathMatrix derive_paths(const Machine& machine, const CostModel& costs) {
   const topology::DetourInput input{.machine = machine, .places = places, .is_stated = is_stated};
   topology::add_nvlink_detours(input, matrix);
   topology::add_nic_detours(input, matrix);
+  const CostModel table = CostModel::table();
   for (std::size_t from = 0; from < size; ++from) {
     for (std::size_t to = 0; to < size; ++to) {
-      apply_costs(costs, {matrix.devices[from], matrix.devices[to]}, matrix.paths[(from * size) + to]);
+      apply_costs(costs, table, {matrix.devices[from], matrix.devices[to]}, matrix.paths[(from * size) + to]);
     }
   }
   return matrix;

@@ -34,7 +34,8 @@ TEST(CalibrateTest, UnknownCoresHaveNoClass) {
 
 TEST(CalibrateTest, RanksAreEnoughForEveryClass) {
   std::vector<CoreInfo> cores;
-  for (int cpu = 0; cpu < 8; ++cpu) cores.push_back({.package = cpu / 4, .memory_node = cpu / 2, .cpus = {cpu}});
+  for (int cpu = 0; cpu < 8; ++cpu)
+    cores.push_back({.package = cpu / 4, .memory_node = cpu / 2, .cpus = {cpu}});
   EXPECT_EQ(calibration_ranks(cores), 8);
   cores.resize(2);
   EXPECT_EQ(calibration_ranks(cores), 2);
@@ -81,8 +82,9 @@ Options small_options(const std::string& file) {
 TEST(CalibrateTest, RanksOfThisMachineAreMeasured) {
   const test::TempDir directory;
   const std::string file = directory.path() / "costs.json";
-  const auto status = run_threads(
-      2, [&](Communicator& comm) { return run_calibration(comm, small_options(file), {.launch = "threads"}); });
+  const auto status = run_threads(2, [&](Communicator& comm) {
+    return run_calibration(comm, small_options(file), {.launch = "threads"});
+  });
   ASSERT_TRUE(status.is_ok()) << status.to_string();
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
@@ -93,8 +95,8 @@ TEST(CalibrateTest, RanksOfThisMachineAreMeasured) {
 
 TEST(CalibrateTest, OneRankAndUnwritableFilesAreRefused) {
   const auto run = [](int ranks, const std::string& file) {
-    return run_threads(
-        ranks, [&](Communicator& comm) { return run_calibration(comm, small_options(file), {}); });
+    return run_threads(ranks,
+                       [&](Communicator& comm) { return run_calibration(comm, small_options(file), {}); });
   };
   const test::TempDir directory;
   const std::string file = directory.path() / "costs.json";

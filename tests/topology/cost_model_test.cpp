@@ -89,7 +89,8 @@ TEST(CostModelTest, TableKnowsLatenciesWhereTheyAreKnown) {
   EXPECT_EQ(costs.of(PathClass::nvl).alpha_us, 3.4);
   EXPECT_EQ(costs.of(PathClass::sys).alpha_us, 5.7);
   EXPECT_EQ(costs.of(PathClass::net).alpha_us, 14);
-  for (const auto unknown : {PathClass::c2c, PathClass::p2c, PathClass::pxn, PathClass::dis, PathClass::unknown}) {
+  for (const auto unknown :
+       {PathClass::c2c, PathClass::p2c, PathClass::pxn, PathClass::dis, PathClass::unknown}) {
     EXPECT_FALSE(costs.of(unknown).alpha_us.has_value());
     EXPECT_EQ(costs.of(unknown).source, Source::unknown);
   }

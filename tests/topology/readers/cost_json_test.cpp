@@ -67,7 +67,8 @@ TEST(CostJsonTest, HostileFilesAreRefusedAtOnce) {
   EXPECT_NE(why_not(R"({"\ud800": 1})").find("no JSON"), std::string::npos);
   EXPECT_NE(why_not(document("gpus", R"([{"class": "SYS", "alpha_us": 1e999, "gb_per_s": 1}])")).size(), 0U);
   const std::string whole = document("host ranks", "[" + kSys + "]");
-  for (std::size_t cut = 0; cut < whole.size(); ++cut) EXPECT_FALSE(CostModel::from_json(whole.substr(0, cut), "c").is_ok());
+  for (std::size_t cut = 0; cut < whole.size(); ++cut)
+    EXPECT_FALSE(CostModel::from_json(whole.substr(0, cut), "c").is_ok());
 }
 
 TEST(CostJsonTest, TimesOfHostRanksSayNothingOfGpus) {
@@ -84,6 +85,7 @@ TEST(CostJsonTest, TimesOfHostRanksSayNothingOfGpus) {
   EXPECT_EQ(of_hosts.at(node, node + 1).bandwidth.gb_per_s, 11);
   EXPECT_EQ(of_hosts.at(node, node + 1).alpha_us, 2.5);
   EXPECT_EQ(of_hosts.at(gpu, far).bandwidth.source, Source::table);
+  EXPECT_EQ(of_hosts.at(gpu, far).alpha_us, 5.7);
   EXPECT_EQ(of_gpus.at(gpu, far).bandwidth.source, Source::measured);
   EXPECT_EQ(of_gpus.at(node, node + 1).bandwidth.source, Source::table);
 }
