@@ -40,8 +40,8 @@ Result<std::optional<Inner>> inner_of(const ClusterHost& host, const std::vector
 }
 
 void turn(Inner& inner) {
-  std::ranges::rotate(inner.ring, inner.ring.begin() + 1);
-  std::ranges::rotate(inner.rail, inner.rail.begin() + 1);
+  std::rotate(inner.ring.begin(), inner.ring.begin() + 1, inner.ring.end());
+  std::rotate(inner.rail.begin(), inner.rail.begin() + 1, inner.rail.end());
 }
 
 /// Turned or mirrored if that does; else each position takes the next GPU of its rail, which gives up the

@@ -41,7 +41,7 @@ int first_vertex(const RingGraph& graph) {
 Result<RingOrder> judge_ring(const RingGraph& graph, std::vector<int> order) {
   RINGCOMM_TRY(topology::check_graph(graph));
   RINGCOMM_TRY(check_permutation(graph.size, order));
-  std::ranges::rotate(order, std::ranges::find(order, first_vertex(graph)));
+  std::rotate(order.begin(), std::ranges::find(order, first_vertex(graph)), order.end());
   const int worst = level_max(graph);
   RingOrder judged{.order = std::move(order),
                    .level_counts = std::vector<int>(static_cast<std::size_t>(worst) + 1)};

@@ -108,7 +108,7 @@ std::vector<int> rank_counts(const LevelTable& table, std::span<const int> ring)
 }
 
 std::vector<int> normalised(const LevelTable& table, std::vector<int> ring) {
-  std::ranges::rotate(ring, std::ranges::find(ring, 0));
+  std::rotate(ring.begin(), std::ranges::find(ring, 0), ring.end());
   if (table.is_symmetric && ring.size() > 2 && ring[1] > ring.back())
     std::reverse(ring.begin() + 1, ring.end());
   return ring;
