@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine_view.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ringcomm/core/text.hpp"
+#include "ringcomm/topology/cluster_rings.hpp"
+#include "ringcomm/topology/discover.hpp"
+#include "ringcomm/topology/machine_rings.hpp"
+#include "try.hpp"
+
+namespace ringcomm::planner {
+namespace {
+
+constexpr std::size_t kSkippedShown = 5;
+
+Result<std::string> read_text(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return Status::not_found(concat(file, " cannot be read"));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+Result<CostModel> cost_model(const MachineOptions& options) {
+  if (options.calibration.empty()) return CostModel::table();
+  PLAN_TRY_ASSIGN(const std::string text, read_text(options.calibration));
+  return CostModel::from_json(text, options.calibration);
+}
+
+MergedEvidence gather_evidence(const MachineOptions& options, MachineView& view) {
+  if (options.is_live) return discover_machine();
+  std::vector<UnreadFile> unread;
+  const std::vector<std::filesystem::path> paths(options.evidence.begin(), options.evidence.end());
+  MergedEvidence merged = merge_evidence(read_evidence_paths(paths, unread));
+  for (const UnreadFile& file : unread) view.unread.push_back(concat(file.file, ": ", file.status.message()));
+  return merged;
+}
+
+void add_notes(const MergedEvidence& evidence, MachineView& view) {
+  for (const Contradiction& difference : evidence.contradictions) {
+    view.notes.push_back(concat(difference.subject, ": ", difference.first, " (", difference.first_where.to_text(), ") or ",
+                                difference.second, " (", difference.second_where.to_text(), ")"));
+  }
+  for (std::size_t i = 0; i < std::min(evidence.skipped.size(), kSkippedShown); ++i) {
+    const Skipped& skipped = evidence.skipped[i];
+    view.notes.push_back(concat("skipped ", skipped.where.to_text(), ": ", skipped.reason));
+  }
+  if (evidence.skipped.size() > kSkippedShown)
+    view.notes.push_back(concat(evidence.skipped.size() - kSkippedShown, " more skipped"));
+}
+
+/// The slowest edge of the best ring: its class name, bandwidth after sharing, and latency.
+Edge slowest_edge(const MachineRings& rings, const CostModel& costs, const Machine& machine) {
+  Edge edge;
+  edge.bandwidth.gb_per_s = rings.best.bottleneck_gb_per_s;
+  const auto& steps = rings.steps.empty() ? std::vector<RingStep>{} : rings.steps.back();
+  const RingStep* slowest = nullptr;
+  for (const RingStep& step : steps) {
+    const bool is_slower = slowest == nullptr || !step.bandwidth.gb_per_s ||
+                           (slowest->bandwidth.gb_per_s && *step.bandwidth.gb_per_s < *slowest->bandwidth.gb_per_s);
+    if (is_slower) slowest = &step;
+    if (slowest == &step && !step.bandwidth.gb_per_s) break;  // an unknown edge decides
+  }
+  if (slowest == nullptr) return edge;
+  edge.name = slowest->level;
+  edge.bandwidth.source = slowest->bandwidth.source;
+  const PathMatrix paths = derive_paths(machine, costs);
+  const std::size_t from = paths.find(slowest->from);
+  const std::size_t to = paths.find(slowest->to);
+  if (from < paths.devices.size() && to < paths.devices.size()) edge.alpha_us = paths.at(from, to).alpha_us;
+  return edge;
+}
+
+/// NICs that the matching uses, and the slowest of them.
+void add_nics(const Machine& machine, const MachineRings& rings, const CostModel& costs, Fabric& fabric) {
+  std::vector<std::pair<int, int>> used;
+  std::optional<double> slowest;
+  bool is_known = true;
+  for (const NicChoice& choice : rings.nics) {
+    if (!choice.nic) continue;
+    const std::pair port{*choice.nic, choice.port.value_or(1)};
+    if (std::find(used.begin(), used.end(), port) != used.end()) continue;
+    used.push_back(port);
+    for (const Port& candidate : machine.nics[static_cast<std::size_t>(*choice.nic)].ports) {
+      if (candidate.number != port.second) continue;
+      if (!candidate.gbit_per_s) is_known = false;
+      else slowest = std::min(slowest.value_or(*candidate.gbit_per_s / 8), *candidate.gbit_per_s / 8);
+    }
+  }
+  if (!machine.has_nic_evidence) return;
+  fabric.nics_per_host = static_cast<int>(used.size());
+  fabric.nic = {.name = "NIC", .bandwidth = {}, .alpha_us = costs.of(PathClass::net).alpha_us};
+  if (slowest && is_known) fabric.nic.bandwidth = {.gb_per_s = slowest, .source = Source::evidence};
+}
+
+Status add_machine(const MachineOptions& options, MachineView& view) {
+  PLAN_TRY_ASSIGN(const CostModel costs, cost_model(options));
+  const MergedEvidence evidence = gather_evidence(options, view);
+  add_notes(evidence, view);
+  const Machine& machine = evidence.machine;
+  if (machine.gpus.empty() && machine.numa_nodes.empty())
+    return Status::not_found(view.unread.empty() ? "the evidence shows no GPU and no NUMA node" : view.unread.front());
+  PLAN_TRY_ASSIGN(const MachineRings rings, plan_machine_rings(machine, derive_paths(machine, costs)));
+  Fabric& fabric = view.fabric;
+  fabric.hosts = static_cast<int>(std::max<std::size_t>(1, machine.hosts.size()));
+  fabric.gpus_per_host = static_cast<int>(rings.graph.devices.size()) / fabric.hosts;
+  fabric.origin = options.is_live ? "this machine" : concat("read from ", options.evidence.front());
+  fabric.local = slowest_edge(rings, costs, machine);
+  add_nics(machine, rings, costs, fabric);
+  for (const RingOrder& ring : rings.rings.rings) {
+    ShownRing shown{.names = {}, .gb_per_s = ring.bottleneck_gb_per_s, .share = ring.share};
+    for (const int vertex : ring.order)
+      shown.names.push_back(ringcomm::name_of(machine, rings.graph.devices[static_cast<std::size_t>(vertex)]));
+    view.rings.push_back(std::move(shown));
+  }
+  view.rings_explained = rings.rings.explanation;
+  return {};
+}
+
+void apply_flags(const MachineOptions& options, Fabric& fabric) {
+  const auto given = [](Edge& edge, const char* name, std::optional<double> gb_per_s, std::optional<double> alpha_us) {
+    if (gb_per_s) edge.bandwidth = {.gb_per_s = gb_per_s, .source = Source::measured};
+    if (alpha_us) edge.alpha_us = alpha_us;
+    if (edge.name.empty() && (gb_per_s || alpha_us)) edge.name = name;
+  };
+  if (options.hosts) fabric.hosts = *options.hosts;
+  if (options.gpus) fabric.gpus_per_host = *options.gpus;
+  if (options.nics) fabric.nics_per_host = options.nics;
+  given(fabric.local, "edge inside a host", options.gb_per_s, options.alpha_us);
+  given(fabric.nic, "NIC", options.nic_gb_per_s, options.nic_alpha_us);
+  fabric.tflops = options.tflops;
+  fabric.gpu_gb = options.gpu_gb;
+}
+
+}  // namespace
+
+Result<MachineView> view_machine(Options& options) {
+  MachineView view;
+  const MachineOptions& machine = options.machine;
+  Fabric& fabric = view.fabric;
+  const bool has_evidence = machine.is_live || !machine.evidence.empty();
+  if (has_evidence) PLAN_TRY(add_machine(machine, view));
+  apply_flags(machine, fabric);
+  const Request& request = options.request;
+  const int product = request.tp.value_or(1) * request.cp.value_or(1) * request.pp.value_or(1) * request.dp.value_or(1);
+  int ranks = options.ranks.value_or(has_evidence || machine.gpus ? fabric.hosts * fabric.gpus_per_host : product);
+  if (!has_evidence && !machine.gpus) {
+    if (ranks % fabric.hosts != 0)
+      return Status::invalid_argument(concat("hosts ", fabric.hosts, " must divide ranks ", ranks, " (or give --gpus)"));
+    fabric.gpus_per_host = ranks / fabric.hosts;
+    options.assumed.push_back(concat("a machine of ", fabric.hosts, fabric.hosts == 1 ? " host" : " hosts", " with ",
+                                     fabric.gpus_per_host, " ranks each"));
+  }
+  if (ranks > fabric.hosts * fabric.gpus_per_host) {
+    return Status::invalid_argument(concat("ranks ", ranks, " exceed hosts ", fabric.hosts, " x GPUs ", fabric.gpus_per_host, " = ",
+                                           fabric.hosts * fabric.gpus_per_host));
+  }
+  options.request.ranks = ranks;
+  options.request.fabric = fabric;
+  return view;
+}
+
+Status add_cluster_rings(const Options& options, const Split& split, MachineView& view) {
+  const CpPlace place = place_cp(view.fabric, split);
+  if (place.hosts < 2 || !place.is_even) return {};
+  ClusterRequest request;
+  request.kv_heads = kv_heads_per_rank(options.request.shape, split.tp);
+  request.rails = options.machine.rails == "full" ? Rails::full : options.machine.rails == "none" ? Rails::none : Rails::same_index;
+  const int size = place.per_host;
+  const int nics = view.fabric.nics_per_host.value_or(0);
+  std::vector<std::string> names;
+  for (int host = 0; host < place.hosts; ++host) {
+    ClusterHost cluster{.name = concat("host", host), .local = {.size = size}, .nic_of_gpu = {}};
+    cluster.local.edges.assign(static_cast<std::size_t>(size * size),
+                               {.level = 0, .gb_per_s = view.fabric.local.bandwidth.gb_per_s});
+    // Rank i of the group is on GPU i * tp; GPUs count along the NICs.
+    for (int i = 0; i < size; ++i)
+      cluster.nic_of_gpu.push_back(nics == 0 ? -1 : i * split.tp * nics / std::max(1, view.fabric.gpus_per_host));
+    cluster.nic_gb_per_s = view.fabric.nic.bandwidth.gb_per_s.value_or(0);
+    names.push_back(cluster.name);
+    request.hosts.push_back(std::move(cluster));
+  }
+  if (!options.machine.node_order.empty()) {
+    PLAN_TRY_ASSIGN(const std::string text, read_text(options.machine.node_order));
+    PLAN_TRY_ASSIGN(request.host_order, parse_host_order(text, names, options.machine.node_order));
+  }
+  PLAN_TRY_ASSIGN(const ClusterPlan plan, plan_cluster_rings(request));
+  view.scheme = name_of(plan.scheme);
+  view.scheme_explained = plan.explanation;
+  view.nics_used = plan.nics_used;
+  view.nics_total = plan.nics_total;
+  view.cross_rail_hops = plan.cross_rail_hops;
+  return {};
+}
+
+}  // namespace ringcomm::planner
