@@ -7,21 +7,20 @@
 namespace ringcomm::planner {
 namespace {
 
-/// Microseconds of one layer forward for `tokens`; infinite where the strategy is refused.
-double layer_us(const Request& request, const Split& split, Strategy strategy, std::int64_t tokens) {
+/// Microseconds of one layer's attention, forward; infinite where the strategy is refused.
+double attention_us(const Request& request, const Split& split, Strategy strategy, std::int64_t tokens) {
   const CpPlace place = place_cp(request.fabric, split);
   if (split.cp > 1 && !refusal_of(strategy, request.shape, split, place).empty())
     return std::numeric_limits<double>::infinity();
   Work work = request.work;
   work.tokens = tokens;
   work.phase = Phase::forward;
-  const LayerTime layer = step_time(request.shape, work, split, strategy, request.fabric).layer;
-  return layer.attention_us + layer.dense_us.value_or(0) + layer.tp_us;
+  return step_time(request.shape, work, split, strategy, request.fabric).layer.forward.total_us;
 }
 
 double best_us(const Request& request, const Split& split, std::int64_t tokens) {
   double best = std::numeric_limits<double>::infinity();
-  for (const Strategy strategy : kStrategies) best = std::min(best, layer_us(request, split, strategy, tokens));
+  for (const Strategy strategy : kStrategies) best = std::min(best, attention_us(request, split, strategy, tokens));
   return best;
 }
 
@@ -52,7 +51,7 @@ Crossovers find_crossovers(const Request& request, const Split& split) {
   const Split alone{.tp = split.tp, .cp = 1, .pp = split.pp, .dp = split.dp};
   const CpPlace place = place_cp(request.fabric, split);
   const auto of = [&](const Split& which, Strategy strategy) {
-    return [&request, which, strategy](std::int64_t tokens) { return layer_us(request, which, strategy, tokens); };
+    return [&request, which, strategy](std::int64_t tokens) { return attention_us(request, which, strategy, tokens); };
   };
   const TimeOfLength ring = of(split, Strategy::ring);
   found.parallel_from = wins_from([&](std::int64_t tokens) { return best_us(request, split, tokens); },
@@ -63,9 +62,9 @@ Crossovers find_crossovers(const Request& request, const Split& split) {
   const Rates rates = rates_of(request.fabric);
   found.hides_from = tokens_to_hide(request.shape, request.work, split, place, rates);
   for (const std::int64_t tokens : {1024, 4096, 16384, 65536, 262144, 1048576}) {
-    Crossovers::Row row{.tokens = tokens, .one_rank_us = layer_us(request, alone, Strategy::ring, tokens)};
+    Crossovers::Row row{.tokens = tokens, .one_rank_us = attention_us(request, alone, Strategy::ring, tokens)};
     for (const Strategy strategy : kStrategies) {
-      const double us = layer_us(request, split, strategy, tokens);
+      const double us = attention_us(request, split, strategy, tokens);
       row.strategy_us.push_back(us < std::numeric_limits<double>::infinity() ? std::optional(us) : std::nullopt);
     }
     found.rows.push_back(std::move(row));

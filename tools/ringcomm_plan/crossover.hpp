@@ -26,7 +26,7 @@ struct Crossovers {
   std::optional<std::int64_t> ring_over_exchange{};  ///< ring against all-to-all
   bool exchange_is_possible = false;
   std::optional<std::int64_t> hides_from{};  ///< tokens per rank
-  /// Forward time of a layer for some lengths: one rank, then kStrategies; absent: refused.
+  /// Time of a layer's attention for some lengths: one rank, then kStrategies; absent: refused.
   struct Row {
     std::int64_t tokens = 0;
     double one_rank_us = 0;
@@ -35,7 +35,8 @@ struct Crossovers {
   std::vector<Row> rows{};
   double compute_over_transfer = 0;  ///< of a step at the asked length
 };
-/// For `split` as it is, forward, one layer (attention, and the dense part where it is known).
+/// For `split` as it is: attention of one layer, forward, at rates that do not depend on the length. The
+/// matrix products around it are left out: what short ones cost is set by the weights' size, not by CP.
 Crossovers find_crossovers(const Request& request, const Split& split);
 
 }  // namespace ringcomm::planner

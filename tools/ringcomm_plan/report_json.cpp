@@ -123,7 +123,7 @@ json crossovers_json(const Crossovers& found) {
   for (const Crossovers::Row& row : found.rows) {
     json times = {{"one-rank", row.one_rank_us}};
     for (std::size_t i = 0; i < kStrategies.size(); ++i) times[std::string(name_of(kStrategies[i]))] = known(row.strategy_us[i]);
-    rows.push_back({{"tokens", row.tokens}, {"layer_us", times}});
+    rows.push_back({{"tokens", row.tokens}, {"attention_us", times}});
   }
   return {{"parallel_from_tokens", known(found.parallel_from)},
           {"ring_over_all_gather_from_tokens", known(found.ring_over_gather)},

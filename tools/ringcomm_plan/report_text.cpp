@@ -65,6 +65,8 @@ std::string plan_of(const Report& report) {
                         ring.gb_per_s ? fmt::format("   {:.4g} GB/s", *ring.gb_per_s) : "   bandwidth unknown",
                         ring.share < 1 ? fmt::format(", {:.0f} % of the heads", 100 * ring.share) : "");
   }
+  if (report.machine.rings.empty() && best.split.cp > 1)
+    text += "Ring      as ranks are numbered: no evidence of the machine (FILE or --live)\n";
   if (!report.machine.rings_explained.empty()) text += fmt::format("          {}\n", report.machine.rings_explained);
   if (!report.machine.scheme.empty()) {
     text += fmt::format("Between   {}: {} of {} NICs, {} hops leave their rail\n          {}\n", report.machine.scheme, report.machine.nics_used,
@@ -110,7 +112,7 @@ std::string memory_of(const Report& report) {
   const Memory& memory = report.choice.best.memory;
   std::string text = "\nMemory    of one rank\n";
   for (const MemoryItem& item : memory.items)
-    text += fmt::format("  {:<38}{:>10}\n", item.what, item.bytes ? format_gb(*item.bytes) : "unknown (--ffn, --vocab)");
+    text += fmt::format("  {:<38}{:>10}\n", item.what, item.bytes ? format_gb(*item.bytes) : "unknown (needs --ffn, --vocab)");
   const auto& limit = report.machine.fabric.gpu_gb;
   text += fmt::format("  {:<38}{:>10}{}\n", memory.is_complete ? "sum" : "sum of what is known", format_gb(memory.known_bytes),
                       limit ? fmt::format(" of {:.4g} GB{}", *limit, report.choice.best.fits ? "" : ": DOES NOT FIT") : "");
@@ -149,7 +151,7 @@ std::string crossovers_of(const Report& report) {
   std::string text;
   if (report.choice.best.split.cp > 1 && !found.is_known) text += "\nCrossovers unknown, as the time is\n";
   if (found.is_known) {
-    text += fmt::format("\nCrossovers of a layer, forward, CP {}\n", report.choice.best.split.cp);
+    text += fmt::format("\nCrossovers of attention, forward, CP {}\n", report.choice.best.split.cp);
     text += fmt::format("  sequence parallelism beats one rank {}\n", length_text(found.parallel_from));
     text += fmt::format("  ring beats all-gather {}\n", length_text(found.ring_over_gather));
     text += fmt::format("  ring beats all-to-all {}\n", found.exchange_is_possible ? length_text(found.ring_over_exchange) : "always: all-to-all is not possible here");
