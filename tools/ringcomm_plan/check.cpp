@@ -92,11 +92,20 @@ Result<Slices> exchange(const Request& request, const Split& split, plan::Access
     return static_cast<std::uint64_t>(map.rows_of(from)) * item * static_cast<std::uint64_t>(last - first + 2 * kv);
   };
   Slices slices{.subject = "all-to-all of Q, K and V, heads for sequence", .all = {}, .coverage = {}};
+  const auto ranks = static_cast<std::size_t>(split.cp);
+  slices.coverage.consumed.assign(ranks * ranks, 1);
+  slices.coverage.origins.assign(ranks * ranks, 0);
+  slices.coverage.sizes.assign(ranks * ranks, 0);
   for (int rank = 0; rank < split.cp; ++rank) {
     plan::AllToAllRule rule{.ranks = split.cp, .access = access};
+    std::uint64_t first = 0;
     for (int peer = 0; peer < split.cp; ++peer) {
       rule.send_bytes.push_back(bytes(rank, peer));
       rule.receive_bytes.push_back(bytes(peer, rank));
+      const std::size_t place = static_cast<std::size_t>(peer) * ranks + static_cast<std::size_t>(rank);
+      slices.coverage.origins[place] = first;
+      slices.coverage.sizes[place] = bytes(rank, peer);
+      first += bytes(rank, peer);
     }
     PLAN_TRY_ASSIGN(plan::RankPlan slice, plan::all_to_all_slice(rule, rank));
     slices.all.push_back(std::move(slice));

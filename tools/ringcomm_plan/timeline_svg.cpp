@@ -94,10 +94,12 @@ class Drawing {
   static std::string label(double x, double y, const std::string& text, const char* style) {
     return fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, style, text);
   }
-  static std::string legend() {
+  /// Of what is drawn.
+  std::string legend() const {
     std::string svg;
     double at = kLeft;
     for (const auto& [colour, text] : {std::pair{kComputeColours[0], "compute (whose K and V)"}, {kTransfer, "transfer, hidden"}, {kOuter, "transfer between hosts, hidden"}, {kWaited, "transfer that its rank waits for: the bottleneck"}}) {
+      if (bars_.find(colour) == std::string::npos) continue;
       svg += fmt::format("<rect x=\"{:.1f}\" y=\"52\" width=\"14\" height=\"12\" fill=\"{}\"/>\n", at, colour);
       svg += label(at + 20, 62, text, "fill=\"#333\"");
       at += 40 + 6.4 * static_cast<double>(std::string_view(text).size());
