@@ -39,7 +39,8 @@ TEST(PlanChooseTest, WithoutRatesTheLeastMemoryIsTaken) {
   const auto choice = choose(request);
   ASSERT_TRUE(choice.is_ok());
   EXPECT_FALSE(choice.value().best.time.has_value());
-  EXPECT_EQ(choice.value().best.missing.compute, "no GPU rate: give --tflops (attained, not the data sheet's)");
+  EXPECT_EQ(choice.value().best.missing.compute,
+            "no GPU rate: give --tflops (attained, not the data sheet's)");
   for (const Candidate& other : choice.value().by_cp)
     EXPECT_LE(choice.value().best.memory.known_bytes, other.memory.known_bytes);
 }

@@ -21,8 +21,8 @@ TEST(PlanConfigTest, MegatronArgumentsOfALaunchScript) {
     --tensor-model-parallel-size 2 --context-parallel-size 4 \
     --swiglu --untie-embeddings-and-output-weights --bf16 --use-distributed-optimizer --lr 1e-4
   )");
-  const std::map<std::string, std::int64_t, std::less<>> expected{{"layers", 40}, {"hidden", 5120}, {"heads", 40}, {"kv-heads", 8},
-                                                                  {"seq", 32768}, {"tp", 2},        {"cp", 4}};
+  const std::map<std::string, std::int64_t, std::less<>> expected{
+      {"layers", 40}, {"hidden", 5120}, {"heads", 40}, {"kv-heads", 8}, {"seq", 32768}, {"tp", 2}, {"cp", 4}};
   EXPECT_EQ(config.numbers, expected);
   EXPECT_EQ(config.dtype, DType::bfloat16);
   EXPECT_EQ(config.is_gated, true);
@@ -32,7 +32,8 @@ TEST(PlanConfigTest, MegatronArgumentsOfALaunchScript) {
 }
 
 TEST(PlanConfigTest, MegatronJsonAndYaml) {
-  const ConfigFile json = config_of(R"({"model": {"num_layers": 2, "kv_channels": 64, "ffn_hidden_size": 512}, "fp16": true})");
+  const ConfigFile json =
+      config_of(R"({"model": {"num_layers": 2, "kv_channels": 64, "ffn_hidden_size": 512}, "fp16": true})");
   EXPECT_EQ(json.numbers.at("layers"), 2);
   EXPECT_EQ(json.numbers.at("head-dim"), 64);
   EXPECT_EQ(json.dtype, DType::float16);
@@ -44,13 +45,17 @@ TEST(PlanConfigTest, MegatronJsonAndYaml) {
 }
 
 TEST(PlanConfigTest, WhatADenseDecoderLacksIsSaid) {
-  const ConfigFile config = config_of(R"({"num_hidden_layers": 2, "num_local_experts": 8, "sliding_window": null, "kv_lora_rank": 512})");
+  const ConfigFile config = config_of(
+      R"({"num_hidden_layers": 2, "num_local_experts": 8, "sliding_window": null, "kv_lora_rank": 512})");
   ASSERT_EQ(config.not_modelled.size(), 2U);
-  EXPECT_EQ(config.not_modelled[1], "num_local_experts 8 is not modelled: weights and compute are those of one dense feed-forward");
+  EXPECT_EQ(config.not_modelled[1],
+            "num_local_experts 8 is not modelled: weights and compute are those of one dense feed-forward");
 }
 
 TEST(PlanConfigTest, WrongValuesAreNamed) {
-  const auto sentence = [](std::string_view text) { return std::string(read_config(text, "c").status().message()); };
+  const auto sentence = [](std::string_view text) {
+    return std::string(read_config(text, "c").status().message());
+  };
   EXPECT_EQ(sentence(R"({"num_layers": "many"})"), "c: num_layers is \"many\", not an integer");
   EXPECT_EQ(sentence(R"({"num_layers": 2, "num_hidden_layers": 3})"),
             "c: num_layers says 2 and an earlier key 3 for --layers");

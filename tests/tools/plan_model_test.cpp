@@ -42,7 +42,8 @@ TEST(PlanModelTest, MissingSizesAreFilledAndSaid) {
   ASSERT_TRUE(complete(shape, assumed).is_ok());
   EXPECT_EQ(shape.head_dim, 64);
   EXPECT_EQ(shape.kv_heads, 8);
-  EXPECT_EQ(assumed, (std::vector<std::string>{"head dim 64 = hidden / heads", "KV heads 8 = heads (no grouped queries)"}));
+  EXPECT_EQ(assumed, (std::vector<std::string>{"head dim 64 = hidden / heads",
+                                               "KV heads 8 = heads (no grouped queries)"}));
 }
 
 std::string refusal(ModelShape shape) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ringcomm-plan as a user would: its help's examples, screens, JSON against the documented schema, picture,
-// exit codes.
+// Runs ringcomm-plan as a user would: its help's examples, screens, JSON against the documented schema,
+// picture, exit codes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,16 +65,20 @@ TEST(PlanProgramTest, KnownKvOfThirtyTwoThousandTokens) {
   EXPECT_FALSE(json["time"]["known"].get<bool>());
   EXPECT_EQ(json["tiles"]["divides"], true);
   expect_schema(json);
-  const auto screen = test::run_program(kPlan + " --layers 40 --heads 32 --head-dim 128 --dtype fp16 --seq 32768 --cp 4");
-  for (const char* words : {"21.47 GB", "5.37 GB", "unknown (no GPU rate: give --tflops",
-                            "run ringcomm-perf --calibrate or give --gb-per-s", "Assumed   mask causal; phase forward"}) {
+  const auto screen =
+      test::run_program(kPlan + " --layers 40 --heads 32 --head-dim 128 --dtype fp16 --seq 32768 --cp 4");
+  for (const char* words :
+       {"21.47 GB", "5.37 GB", "unknown (no GPU rate: give --tflops",
+        "run ringcomm-perf --calibrate or give --gb-per-s", "Assumed   mask causal; phase forward"}) {
     EXPECT_NE(screen.output.find(words), std::string::npos) << words << " is missing in:\n" << screen.output;
   }
 }
 
 TEST(PlanProgramTest, AllCasesKeepTheSchema) {
   expect_schema(planned(kLlama + kRates + "--gpus 8"));
-  expect_schema(planned(kLlama + kRates + "--gpus 8 --hosts 2 --nics 4 --nic-gb-per-s 50 --phase train --batch 16 --recompute full"));
+  expect_schema(
+      planned(kLlama + kRates +
+              "--gpus 8 --hosts 2 --nics 4 --nic-gb-per-s 50 --phase train --batch 16 --recompute full"));
   expect_schema(planned(kLlama + kRates + "--ranks 1"));
   expect_schema(planned(" check" + kLlama + "--cp 4"), "check");
   const auto broken = nlohmann::json{{"version", 1}};
@@ -82,7 +86,8 @@ TEST(PlanProgramTest, AllCasesKeepTheSchema) {
 }
 
 TEST(PlanProgramTest, AScreenIsNotLongerThanAScreen) {
-  const auto run = test::run_program(kPlan + kLlama + kRates + "--gpus 8 --hosts 4 --nics 8 --nic-gb-per-s 50");
+  const auto run =
+      test::run_program(kPlan + kLlama + kRates + "--gpus 8 --hosts 4 --nics 8 --nic-gb-per-s 50");
   EXPECT_LE(std::count(run.output.begin(), run.output.end(), '\n'), 62) << run.output;
 }
 
@@ -107,24 +112,29 @@ TEST(PlanProgramTest, ThePictureMarksTheTransfersThatAreWaitedFor) {
   EXPECT_EQ(count(hidden, "transfer:"), 12);
   EXPECT_EQ(count(hidden, "#e45756"), 0);
   EXPECT_EQ(count(waited, "#e45756"), 13) << "all twelve, and the legend";
-  const auto unknown = test::run_program(kPlan + kLlama + "--cp 4 --svg " + folder.path().string() + "/b.svg");
+  const auto unknown =
+      test::run_program(kPlan + kLlama + "--cp 4 --svg " + folder.path().string() + "/b.svg");
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_NE(unknown.output.find("no timeline, as the time is unknown"), std::string::npos) << unknown.output;
 }
 
 TEST(PlanProgramTest, CheckProvesEachStrategyThatHasAPlan) {
   for (const std::string arguments :
-       {"--strategy ring", "--strategy ring --access message", "--strategy ring --mode relay --chunk-bytes 65536",
-        "--strategy ring --direction -1", "--strategy all-gather", "--strategy all-to-all --access message", "--mask full",
+       {"--strategy ring", "--strategy ring --access message",
+        "--strategy ring --mode relay --chunk-bytes 65536", "--strategy ring --direction -1",
+        "--strategy all-gather", "--strategy all-to-all --access message", "--mask full",
         "--layout contiguous", "--micro-batch 2 --batch 2"}) {
-    const auto run = test::run_program(kPlan + " check --heads 32 --kv-heads 8 --head-dim 128 --seq 1001 --cp 5 " + arguments);
+    const auto run = test::run_program(
+        kPlan + " check --heads 32 --kv-heads 8 --head-dim 128 --seq 1001 --cp 5 " + arguments);
     EXPECT_EQ(run.exit_code, 0) << arguments << "\n" << run.output;
     EXPECT_EQ(run.output.find("PROVED"), 0U) << run.output;
   }
-  const auto far = planned(" check --heads 32 --kv-heads 8 --head-dim 128 --seq 1000 --cp 4 --access message");
+  const auto far =
+      planned(" check --heads 32 --kv-heads 8 --head-dim 128 --seq 1000 --cp 4 --access message");
   // Two slots for 250 tokens of 8 KV heads of K and V in bf16.
   EXPECT_EQ(far["slot_bytes"][0].get<double>(), 2.0 * 2 * 250 * 8 * 128 * 2);
-  const auto none = test::run_program(kPlan + " check --heads 32 --head-dim 128 --seq 1000 --cp 4 --hosts 2 --strategy double-ring");
+  const auto none = test::run_program(
+      kPlan + " check --heads 32 --head-dim 128 --seq 1000 --cp 4 --hosts 2 --strategy double-ring");
   EXPECT_EQ(none.exit_code, 1) << none.output;
   EXPECT_NE(none.output.find("this version has no plan for it"), std::string::npos) << none.output;
 }
@@ -133,8 +143,10 @@ TEST(PlanProgramTest, ImpossibleSizesAreRefusedByName) {
   const std::pair<std::string, std::string> kRefused[] = {
       {"--heads 32 --hidden 4100 --layers 2 --seq 10", "heads 32 must divide hidden 4100"},
       {"--heads 32 --head-dim 128 --layers 2 --seq 10 --tp 3 --ranks 3", "tp 3 must divide heads 32"},
-      {"--heads 32 --head-dim 128 --layers 2 --seq 10 --tp 2 --cp 3 --ranks 8", "tp 2 x cp 3 = 6 must divide ranks 8"},
-      {"--heads 32 --head-dim 128 --layers 2 --seq 10 --ranks 9 --gpus 8", "ranks 9 exceed hosts 1 x GPUs 8 = 8"},
+      {"--heads 32 --head-dim 128 --layers 2 --seq 10 --tp 2 --cp 3 --ranks 8",
+       "tp 2 x cp 3 = 6 must divide ranks 8"},
+      {"--heads 32 --head-dim 128 --layers 2 --seq 10 --ranks 9 --gpus 8",
+       "ranks 9 exceed hosts 1 x GPUs 8 = 8"},
       {"--heads 32 --head-dim 128 --layers 2 --seq 10 --ranks 9 --hosts 2", "hosts 2 must divide ranks 9"},
       {"--heads 32 --head-dim 128 --layers 2", "the sequence length is not given: --seq"},
       {"--heads x", "--heads"},

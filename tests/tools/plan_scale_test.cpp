@@ -21,7 +21,14 @@ Cost plan_for(int hosts) {
   options.request.shape = llama3_8b();
   options.request.work.tokens = 10'000'019;  // a prime: nothing divides, every shard is looked at
   options.ranks = hosts * 8;
-  options.machine = {.hosts = hosts, .gpus = 8, .nics = 8, .gb_per_s = 370.0, .nic_gb_per_s = 50.0, .alpha_us = 5.0, .nic_alpha_us = 10.0, .tflops = 600.0};
+  options.machine = {.hosts = hosts,
+                     .gpus = 8,
+                     .nics = 8,
+                     .gb_per_s = 370.0,
+                     .nic_gb_per_s = 50.0,
+                     .alpha_us = 5.0,
+                     .nic_alpha_us = 10.0,
+                     .tflops = 600.0};
   options.request.tp = 1;
   options.request.dp = 1;
   const std::size_t before = mallinfo2().uordblks;
@@ -43,7 +50,8 @@ TEST(PlanScaleTest, TimeAndMemoryGrowLinearlyToTenThousandRanks) {
   for (const int hosts : {16, 128, 320, 640, 1280}) {
     const Cost cost = plan_for(hosts);
     const double ranks = hosts * 8.0;
-    std::printf("%-8.0f %-9.4f %-9.2f %-9.0f\n", ranks, cost.seconds, 1e6 * cost.seconds / ranks, cost.bytes / ranks);
+    std::printf("%-8.0f %-9.4f %-9.2f %-9.0f\n", ranks, cost.seconds, 1e6 * cost.seconds / ranks,
+                cost.bytes / ranks);
     if (first_bytes == 0) first_bytes = cost.bytes / ranks;
     if (first_bytes > 0) {  // a sanitizer's allocator counts nothing
       EXPECT_LT(cost.bytes / ranks, 4 * first_bytes) << "quadratic growth would be 80 times";

@@ -16,7 +16,8 @@ AttentionTime closed_form(Strategy strategy, const ModelShape& shape, const Work
                           const Fabric& fabric) {
   const CpPlace place = place_cp(fabric, split);
   const Rates rates = rates_of(fabric);
-  return attention_time(strategy, attention_load(shape, work, split, work.tokens, place, rates, Direction::forward),
+  return attention_time(strategy,
+                        attention_load(shape, work, split, work.tokens, place, rates, Direction::forward),
                         place, rates);
 }
 
@@ -24,8 +25,10 @@ class PlanTimeTest : public testing::TestWithParam<Strategy> {};
 
 TEST_P(PlanTimeTest, ClosedFormIsWhatTheSimulationTakes) {
   int compared = 0;
-  for (const auto& [mask, layout] : {std::pair{Mask::causal, Layout::zigzag}, {Mask::causal, Layout::contiguous},
-                                     {Mask::full, Layout::contiguous}, {Mask::full, Layout::zigzag}}) {
+  for (const auto& [mask, layout] : {std::pair{Mask::causal, Layout::zigzag},
+                                     {Mask::causal, Layout::contiguous},
+                                     {Mask::full, Layout::contiguous},
+                                     {Mask::full, Layout::zigzag}}) {
     for (const int cp : {1, 2, 3, 8, 16, 32}) {
       for (const int tp : {1, 2}) {
         for (const std::int64_t tokens : {2048, 65536, 524288}) {
@@ -43,8 +46,8 @@ TEST_P(PlanTimeTest, ClosedFormIsWhatTheSimulationTakes) {
             // The diagonal's half cell is not in the closed form: one part in the tokens of a chunk.
             const double tolerance = 2.0 * 2 * cp / static_cast<double>(tokens) + 1e-9;
             EXPECT_NEAR(closed / simulated, 1, tolerance)
-                << name_of(mask) << " " << name_of(layout) << " cp " << cp << " tp " << tp << " tokens " << tokens << " "
-                << tflops << " Tflop/s";
+                << name_of(mask) << " " << name_of(layout) << " cp " << cp << " tp " << tp << " tokens "
+                << tokens << " " << tflops << " Tflop/s";
             ++compared;
           }
         }
@@ -67,7 +70,8 @@ std::int64_t hides_from(Mask mask, int kv_heads, double gb_per_s) {
   shape.kv_heads = kv_heads;
   shape.mask = mask;
   Fabric fabric = eight_gpus();
-  fabric.local = {.name = "NV18", .bandwidth = {.gb_per_s = gb_per_s, .source = Source::table}, .alpha_us = 0.0};
+  fabric.local = {
+      .name = "NV18", .bandwidth = {.gb_per_s = gb_per_s, .source = Source::table}, .alpha_us = 0.0};
   const Split split{.cp = 8};
   return tokens_to_hide(shape, {.tokens = 1}, split, place_cp(fabric, split), rates_of(fabric));
 }
@@ -97,8 +101,10 @@ TEST(PlanHidingTest, BackwardNeedsTheFactorOfTheNotes) {
 }
 
 TEST(PlanStepTest, AStepByHand) {
-  // 8 ranks, 32K tokens: 4096 a rank. 2 x 32 x 128 x 4096^2 flop at 600e6 flop/us; 2 x 4096 x 8 x 128 x 2 bytes.
-  const AttentionTime time = closed_form(Strategy::ring, llama3_8b(), {.tokens = 32768}, {.cp = 8}, eight_gpus());
+  // 8 ranks, 32K tokens: 4096 a rank. 2 x 32 x 128 x 4096^2 flop at 600e6 flop/us; 2 x 4096 x 8 x 128 x 2
+  // bytes.
+  const AttentionTime time =
+      closed_form(Strategy::ring, llama3_8b(), {.tokens = 32768}, {.cp = 8}, eight_gpus());
   EXPECT_NEAR(time.step_compute_us, 229.0649, 1e-3);
   EXPECT_NEAR(time.step_transfer_us, 5 + 16777216 / 370e3, 1e-9);
   EXPECT_NEAR(time.total_us, 8 * 229.0649, 1e-2);
@@ -117,12 +123,14 @@ TEST(PlanStepTest, RailsAndDoubleRingUseAllNicsAlike) {
   const double block = 2.0 * (1 << 14) * 8 * 128 * 2;
   EXPECT_NEAR(doubled.outer_transfer_us, 10 + block / 50e3, 1e-6);
   const CpPlace place = place_cp(fabric, split);
-  EXPECT_EQ(attention_load(shape, work, split, work.tokens, place, rates_of(fabric), Direction::forward).rails, 8);
+  EXPECT_EQ(
+      attention_load(shape, work, split, work.tokens, place, rates_of(fabric), Direction::forward).rails, 8);
   EXPECT_NEAR(rails.step_transfer_us, 5 + block / 370e3, 1e-6) << "inside the host is slower than 8 NICs";
   // One KV head cannot be split: one NIC carries every step's block.
   ModelShape narrow = shape;
   narrow.kv_heads = 1;
-  EXPECT_NEAR(closed_form(Strategy::ring, narrow, work, split, fabric).step_transfer_us, 10 + block / 8 / 50e3, 1e-6);
+  EXPECT_NEAR(closed_form(Strategy::ring, narrow, work, split, fabric).step_transfer_us,
+              10 + block / 8 / 50e3, 1e-6);
 }
 
 TEST(PlanCrossoverTest, TheCrossingIsWhereTheTimesCross) {
@@ -143,7 +151,8 @@ TEST(PlanCrossoverTest, ShortSequencesLoseAgainstOneRank) {
   EXPECT_LT(*found.parallel_from, *found.ring_over_gather) << "all-gather has one latency, the ring seven";
   // Judged at the edge, computed anew.
   const auto total = [&](int cp, Strategy strategy, std::int64_t tokens) {
-    return step_time(request.shape, {.tokens = tokens}, {.cp = cp}, strategy, request.fabric).layer.attention_us;
+    return step_time(request.shape, {.tokens = tokens}, {.cp = cp}, strategy, request.fabric)
+        .layer.attention_us;
   };
   const std::int64_t edge = *found.ring_over_gather;
   EXPECT_LT(total(8, Strategy::ring, edge), total(8, Strategy::all_gather, edge));

@@ -34,9 +34,9 @@ AttentionSpec spec_of(const Request& request, const Split& split, Strategy strat
   spec.mask = request.shape.mask;
   spec.layout = layout_of(request.shape, request.work);
   spec.chunk_bytes = options.chunk_bytes;
-  const bool is_direct = options.mode.value_or(access == plan::Access::direct_read ? plan::RotationMode::direct
-                                                                                   : plan::RotationMode::relay) ==
-                         plan::RotationMode::direct;
+  const bool is_direct = options.mode.value_or(access == plan::Access::direct_read
+                                                   ? plan::RotationMode::direct
+                                                   : plan::RotationMode::relay) == plan::RotationMode::direct;
   spec.strategy = strategy == Strategy::all_gather ? AttentionStrategy::all_gather
                   : is_direct                      ? AttentionStrategy::ring_direct
                                                    : AttentionStrategy::ring_relay;
@@ -56,19 +56,21 @@ std::vector<std::uint8_t> needed_blocks(const ShardMap& map, Mask mask) {
   return needed;
 }
 
-Result<Slices> rotation(const Request& request, const Split& split, const AttentionSpec& spec, plan::Access access,
-                        const CheckOptions& options, const std::string& why) {
+Result<Slices> rotation(const Request& request, const Split& split, const AttentionSpec& spec,
+                        plan::Access access, const CheckOptions& options, const std::string& why) {
   PLAN_TRY_ASSIGN(const ShardMap map, ShardMap::create(spec.layout, spec.tokens, split.cp));
   plan::RotationRule rule;
   rule.ranks = split.cp;
   rule.access = access;
-  rule.mode = spec.strategy == AttentionStrategy::ring_direct ? plan::RotationMode::direct : plan::RotationMode::relay;
+  rule.mode = spec.strategy == AttentionStrategy::ring_direct ? plan::RotationMode::direct
+                                                              : plan::RotationMode::relay;
   rule.direction = options.direction;
   rule.chunk_bytes = options.chunk_bytes;
   rule.needed = needed_blocks(map, spec.mask);
   for (int rank = 0; rank < split.cp; ++rank)
     rule.block_bytes.push_back(static_cast<std::uint64_t>(map.rows_of(rank)) * row_bytes(request, split));
-  Slices slices{.subject = concat("rotation of KV blocks, without tiles (", why, ")"), .all = {}, .coverage = {}};
+  Slices slices{
+      .subject = concat("rotation of KV blocks, without tiles (", why, ")"), .all = {}, .coverage = {}};
   for (int rank = 0; rank < split.cp; ++rank) {
     PLAN_TRY_ASSIGN(plan::RankPlan slice, plan::rotation_slice(rule, rank));
     slices.all.push_back(std::move(slice));
@@ -79,7 +81,8 @@ Result<Slices> rotation(const Request& request, const Split& split, const Attent
 
 /// Q, K and V of every rank's rows to the owners of the heads.
 Result<Slices> exchange(const Request& request, const Split& split, plan::Access access) {
-  PLAN_TRY_ASSIGN(const ShardMap map, ShardMap::create(layout_of(request.shape, request.work), request.work.tokens, split.cp));
+  PLAN_TRY_ASSIGN(const ShardMap map,
+                  ShardMap::create(layout_of(request.shape, request.work), request.work.tokens, split.cp));
   const int heads = request.shape.heads / split.tp;
   const int kv_heads = kv_heads_per_rank(request.shape, split.tp);
   const auto item = static_cast<std::uint64_t>(request.shape.head_dim) * bytes_of(request.shape.dtype) *
@@ -89,7 +92,8 @@ Result<Slices> exchange(const Request& request, const Split& split, plan::Access
     const int last = (to + 1) * heads / split.cp;
     const int group = heads / kv_heads;
     const int kv = last > first ? (last - 1) / group - first / group + 1 : 0;
-    return static_cast<std::uint64_t>(map.rows_of(from)) * item * static_cast<std::uint64_t>(last - first + 2 * kv);
+    return static_cast<std::uint64_t>(map.rows_of(from)) * item *
+           static_cast<std::uint64_t>(last - first + 2 * kv);
   };
   Slices slices{.subject = "all-to-all of Q, K and V, heads for sequence", .all = {}, .coverage = {}};
   const auto ranks = static_cast<std::size_t>(split.cp);
@@ -117,14 +121,18 @@ Result<Slices> derive(const Request& request, const Split& split, Strategy strat
                       const CheckOptions& options) {
   if (strategy == Strategy::double_ring) {
     return Status::not_available(
-        "check of double-ring: this version has no plan for it (the planner compares its time only). --strategy ring?");
+        "check of double-ring: this version has no plan for it (the planner compares its time only). "
+        "--strategy ring?");
   }
   if (strategy == Strategy::all_to_all) return exchange(request, split, access);
   const AttentionSpec spec = spec_of(request, split, strategy, access, options);
   std::string why;
-  if (options.direction != +1) why = "attention turns in direction +1 only";
-  else if (request.work.micro_batch != 1) why = "a plan with tiles has one sequence";
-  else if (const Status status = RingAttention::supports(spec, split.cp); !status.is_ok()) why = status.message();
+  if (options.direction != +1)
+    why = "attention turns in direction +1 only";
+  else if (request.work.micro_batch != 1)
+    why = "a plan with tiles has one sequence";
+  else if (const Status status = RingAttention::supports(spec, split.cp); !status.is_ok())
+    why = status.message();
   if (!why.empty() && strategy == Strategy::ring) return rotation(request, split, spec, access, options, why);
   Slices slices{.subject = "attention plan with its tiles", .all = {}, .coverage = {}};
   PLAN_TRY_ASSIGN(slices.all, attention_plan(spec, split.cp, access));
@@ -146,16 +154,19 @@ double pairs_of(const ShardMap& map, Mask mask, int rank) {
 Result<CheckReport> check_plan(const Request& request, const Split& split, Strategy strategy,
                                const CheckOptions& options) {
   if (split.cp > kCheckRanksMax) {
-    return Status::invalid_argument(concat("check of cp ", split.cp, ": the proof is made for up to ", kCheckRanksMax,
-                                           " ranks (--cp ", kCheckRanksMax, " checks the same rule)"));
+    return Status::invalid_argument(concat("check of cp ", split.cp, ": the proof is made for up to ",
+                                           kCheckRanksMax, " ranks (--cp ", kCheckRanksMax,
+                                           " checks the same rule)"));
   }
   const auto started = std::chrono::steady_clock::now();
   const bool is_far = place_cp(request.fabric, split).hosts > 1;
-  const plan::Access access = options.access.value_or(is_far ? plan::Access::two_sided : plan::Access::direct_read);
+  const plan::Access access =
+      options.access.value_or(is_far ? plan::Access::two_sided : plan::Access::direct_read);
   PLAN_TRY_ASSIGN(const Slices slices, derive(request, split, strategy, access, options));
   CheckReport report{.subject = slices.subject, .ranks = split.cp};
   PLAN_TRY_ASSIGN(report.facts, plan::verify(slices.all, slices.coverage));
-  PLAN_TRY_ASSIGN(const ShardMap map, ShardMap::create(layout_of(request.shape, request.work), request.work.tokens, split.cp));
+  PLAN_TRY_ASSIGN(const ShardMap map,
+                  ShardMap::create(layout_of(request.shape, request.work), request.work.tokens, split.cp));
   report.hash = 0xcbf29ce484222325U;
   for (const plan::RankPlan& slice : slices.all) {
     report.steps = std::max(report.steps, slice.steps);

@@ -22,7 +22,7 @@ struct CheckOptions {
   std::uint64_t chunk_bytes = 0;
 };
 struct CheckReport {
-  std::string subject{};              ///< "attention plan with tiles", "rotation of KV blocks (why no tiles)", ...
+  std::string subject{};  ///< "attention plan with tiles", "rotation of KV blocks (why no tiles)", ...
   plan::PlanFacts facts{};
   int ranks = 1;
   int steps = 0;

@@ -19,26 +19,31 @@ std::vector<int> divisors(int value) {
 }
 
 Status wrong_product(const Request& request) {
-  const Split split{request.tp.value_or(1), request.cp.value_or(1), request.pp.value_or(1), request.dp.value_or(1)};
+  const Split split{request.tp.value_or(1), request.cp.value_or(1), request.pp.value_or(1),
+                    request.dp.value_or(1)};
   std::string product;
-  for (const auto& [name, size] : {std::pair{"tp", request.tp}, {"cp", request.cp}, {"pp", request.pp}, {"dp", request.dp}}) {
+  for (const auto& [name, size] :
+       {std::pair{"tp", request.tp}, {"cp", request.cp}, {"pp", request.pp}, {"dp", request.dp}}) {
     if (size) product += concat(product.empty() ? "" : " x ", name, " ", *size);
   }
   return Status::invalid_argument(concat(product, " = ", split.ranks(), " must ",
-                                         request.tp && request.cp && request.dp ? "equal" : "divide", " ranks ", request.ranks));
+                                         request.tp && request.cp && request.dp ? "equal" : "divide",
+                                         " ranks ", request.ranks));
 }
 
 /// Smaller is better.
 auto order_of(const Request& request, const Candidate& candidate) {
   const auto time = candidate.compared_us(request);
-  return std::tuple(!candidate.fits, !time.has_value(), time.value_or(candidate.memory.known_bytes), candidate.split.tp,
-                    candidate.split.cp, candidate.strategy);
+  return std::tuple(!candidate.fits, !time.has_value(), time.value_or(candidate.memory.known_bytes),
+                    candidate.split.tp, candidate.split.cp, candidate.strategy);
 }
 
 std::string reason_of(const Request& request, const Choice& choice) {
   const std::string among = concat(" of ", choice.splits, choice.splits == 1 ? " split" : " splits");
-  if (!choice.best.fits) return concat("nothing fits into ", *request.fabric.gpu_gb, " GB: least memory", among);
-  if (choice.best.compared_us(request)) return concat("least time", among, request.fabric.gpu_gb ? " that fit" : "");
+  if (!choice.best.fits)
+    return concat("nothing fits into ", *request.fabric.gpu_gb, " GB: least memory", among);
+  if (choice.best.compared_us(request))
+    return concat("least time", among, request.fabric.gpu_gb ? " that fit" : "");
   return concat("least memory", among, " (time unknown)");
 }
 
@@ -48,7 +53,8 @@ std::optional<double> Candidate::compared_us(const Request& request) const {
   if (!time) return std::nullopt;
   if (time->total_us) return time->total_us;
   const double micro_batches = static_cast<double>(request.work.batch / split.dp / request.work.micro_batch);
-  return (time->layer.attention_us + time->layer.tp_us) * request.shape.layers / split.pp * micro_batches * time->bubble;
+  return (time->layer.attention_us + time->layer.tp_us) * request.shape.layers / split.pp * micro_batches *
+         time->bubble;
 }
 
 Candidate judge(const Request& request, const Split& split, Strategy strategy) {
@@ -77,8 +83,10 @@ Result<std::vector<Split>> possible_splits(const Request& request) {
       if (request.dp && split.dp != *request.dp) continue;
       has_product = true;
       const Status status = check_split(request.shape, request.work, split);
-      if (status.is_ok()) splits.push_back(split);
-      else if (first_refusal.is_ok()) first_refusal = status;
+      if (status.is_ok())
+        splits.push_back(split);
+      else if (first_refusal.is_ok())
+        first_refusal = status;
     }
   }
   if (!has_product) return wrong_product(request);
@@ -111,10 +119,12 @@ Result<Choice> choose(const Request& request) {
   for (std::size_t i = 0; i < choice.by_cp.size(); ++i) {
     const Candidate& candidate = choice.by_cp[i];
     if (order_of(request, candidate) < order_of(request, *best)) best = &candidate;
-    if (candidate.memory.known_bytes < choice.by_cp[choice.least_memory].memory.known_bytes) choice.least_memory = i;
+    if (candidate.memory.known_bytes < choice.by_cp[choice.least_memory].memory.known_bytes)
+      choice.least_memory = i;
   }
   choice.best = *best;
-  for (const Strategy strategy : kStrategies) choice.strategies.push_back(judge(request, best->split, strategy));
+  for (const Strategy strategy : kStrategies)
+    choice.strategies.push_back(judge(request, best->split, strategy));
   choice.reason = reason_of(request, choice);
   return choice;
 }

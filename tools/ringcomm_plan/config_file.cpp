@@ -16,17 +16,32 @@ constexpr std::size_t kBytesMax = std::size_t{16} << 20;
 
 /// Megatron-LM (arguments.py) and Hugging Face names of what one of our flags sets.
 constexpr std::pair<std::string_view, std::string_view> kNumbers[] = {
-    {"num_layers", "layers"}, {"num_hidden_layers", "layers"}, {"n_layer", "layers"},
-    {"hidden_size", "hidden"}, {"n_embd", "hidden"}, {"d_model", "hidden"},
-    {"num_attention_heads", "heads"}, {"n_head", "heads"},
-    {"num_query_groups", "kv-heads"}, {"num_key_value_heads", "kv-heads"},
-    {"kv_channels", "head-dim"}, {"head_dim", "head-dim"},
-    {"ffn_hidden_size", "ffn"}, {"intermediate_size", "ffn"}, {"n_inner", "ffn"},
-    {"vocab_size", "vocab"}, {"padded_vocab_size", "vocab"},
-    {"seq_length", "seq"}, {"encoder_seq_length", "seq"},
-    {"global_batch_size", "batch"}, {"micro_batch_size", "micro-batch"},
-    {"tensor_model_parallel_size", "tp"}, {"context_parallel_size", "cp"},
-    {"pipeline_model_parallel_size", "pp"}, {"data_parallel_size", "dp"}, {"world_size", "ranks"},
+    {"num_layers", "layers"},
+    {"num_hidden_layers", "layers"},
+    {"n_layer", "layers"},
+    {"hidden_size", "hidden"},
+    {"n_embd", "hidden"},
+    {"d_model", "hidden"},
+    {"num_attention_heads", "heads"},
+    {"n_head", "heads"},
+    {"num_query_groups", "kv-heads"},
+    {"num_key_value_heads", "kv-heads"},
+    {"kv_channels", "head-dim"},
+    {"head_dim", "head-dim"},
+    {"ffn_hidden_size", "ffn"},
+    {"intermediate_size", "ffn"},
+    {"n_inner", "ffn"},
+    {"vocab_size", "vocab"},
+    {"padded_vocab_size", "vocab"},
+    {"seq_length", "seq"},
+    {"encoder_seq_length", "seq"},
+    {"global_batch_size", "batch"},
+    {"micro_batch_size", "micro-batch"},
+    {"tensor_model_parallel_size", "tp"},
+    {"context_parallel_size", "cp"},
+    {"pipeline_model_parallel_size", "pp"},
+    {"data_parallel_size", "dp"},
+    {"world_size", "ranks"},
 };
 /// Known, and without influence on a plan.
 constexpr std::string_view kHarmless[] = {"group_query_attention"};
@@ -45,7 +60,8 @@ constexpr std::pair<std::string_view, std::string_view> kNotModelled[] = {
 
 template <class Table>
 const auto* find_key(const Table& table, std::string_view key) {
-  const auto* found = std::find_if(std::begin(table), std::end(table), [&](const auto& row) { return row.first == key; });
+  const auto* found =
+      std::find_if(std::begin(table), std::end(table), [&](const auto& row) { return row.first == key; });
   return found == std::end(table) ? nullptr : found;
 }
 
@@ -82,15 +98,20 @@ class Reader {
     if (const auto* row = find_key(kNotModelled, key)) return add_not_modelled(raw, row->second, value);
     if (add_switch(key, value)) return {};
     if (key == "torch_dtype" || key == "dtype" || key == "params_dtype") return add_dtype(raw, value);
-    if (key == "tie_word_embeddings") config.is_tied = truth_of(value);
-    else if (key == "hidden_act" || key == "activation_function") config.is_gated = value == "silu" || value == "swiglu";
-    else if (key == "recompute_granularity") config.recomputes = value == "full";
-    else config.ignored.emplace_back(raw);
+    if (key == "tie_word_embeddings")
+      config.is_tied = truth_of(value);
+    else if (key == "hidden_act" || key == "activation_function")
+      config.is_gated = value == "silu" || value == "swiglu";
+    else if (key == "recompute_granularity")
+      config.recomputes = value == "full";
+    else
+      config.ignored.emplace_back(raw);
     return {};
   }
   Result<ConfigFile> finish() {
     if (config.numbers.empty())
-      return Status::corrupt_data(concat(file_, ": no key of Megatron-LM or Hugging Face is in it (num-layers, hidden_size, ...)"));
+      return Status::corrupt_data(
+          concat(file_, ": no key of Megatron-LM or Hugging Face is in it (num-layers, hidden_size, ...)"));
     // Megatron-LM's default is two matrices; Hugging Face's decoders name their activation.
     if (is_megatron_ && !config.is_gated) config.is_gated = false;
     if (is_megatron_ && !config.is_tied) config.is_tied = true;
@@ -102,27 +123,37 @@ class Reader {
  private:
   Status add_number(std::string_view raw, std::string_view flag, const json& value) {
     const auto number = number_of(value);
-    if (!number) return Status::corrupt_data(concat(file_, ": ", raw, " is ", value.dump().substr(0, 40), ", not an integer"));
+    if (!number)
+      return Status::corrupt_data(
+          concat(file_, ": ", raw, " is ", value.dump().substr(0, 40), ", not an integer"));
     const auto [place, is_new] = config.numbers.try_emplace(std::string(flag), *number);
     if (!is_new && place->second != *number)
-      return Status::corrupt_data(concat(file_, ": ", raw, " says ", *number, " and an earlier key ", place->second, " for --", flag));
+      return Status::corrupt_data(concat(file_, ": ", raw, " says ", *number, " and an earlier key ",
+                                         place->second, " for --", flag));
     is_megatron_ = is_megatron_ || normalised(raw) == "num_layers";
     return {};
   }
   Status add_not_modelled(std::string_view raw, std::string_view consequence, const json& value) {
     const auto number = number_of(value);
     if (number && *number <= 1) return {};
-    config.not_modelled.push_back(concat(raw, " ", value.dump().substr(0, 40), " is not modelled: ", consequence));
+    config.not_modelled.push_back(
+        concat(raw, " ", value.dump().substr(0, 40), " is not modelled: ", consequence));
     return {};
   }
   bool add_switch(const std::string& key, const json& value) {
     const bool is_on = truth_of(value);
-    if (key == "swiglu" || key == "gated_linear_unit") config.is_gated = is_on;
-    else if (key == "untie_embeddings_and_output_weights") config.is_tied = !is_on;
-    else if (key == "use_distributed_optimizer") config.shards_optimizer = is_on;
-    else if (key == "bf16" && is_on) config.dtype = DType::bfloat16;
-    else if (key == "fp16" && is_on) config.dtype = DType::float16;
-    else return key == "bf16" || key == "fp16";
+    if (key == "swiglu" || key == "gated_linear_unit")
+      config.is_gated = is_on;
+    else if (key == "untie_embeddings_and_output_weights")
+      config.is_tied = !is_on;
+    else if (key == "use_distributed_optimizer")
+      config.shards_optimizer = is_on;
+    else if (key == "bf16" && is_on)
+      config.dtype = DType::bfloat16;
+    else if (key == "fp16" && is_on)
+      config.dtype = DType::float16;
+    else
+      return key == "bf16" || key == "fp16";
     return true;
   }
   Status add_dtype(std::string_view raw, const json& value) {
@@ -140,8 +171,10 @@ class Reader {
 
 Status add_object(Reader& reader, const json& object, int depth) {
   for (const auto& [key, value] : object.items()) {
-    if (value.is_object() && depth > 0) PLAN_TRY(add_object(reader, value, depth - 1));
-    else PLAN_TRY(reader.add(key, value));
+    if (value.is_object() && depth > 0)
+      PLAN_TRY(add_object(reader, value, depth - 1));
+    else
+      PLAN_TRY(reader.add(key, value));
   }
   return {};
 }
@@ -151,9 +184,12 @@ Status add_words(Reader& reader, std::string_view text) {
   std::vector<std::string> words;
   std::string word;
   for (const char c : concat(text, '\n')) {
-    const bool is_break = c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\\' || c == '"' || c == '\'' || c == ',';
-    if (!is_break) word += c;
-    else if (!word.empty()) words.push_back(std::exchange(word, {}));
+    const bool is_break =
+        c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\\' || c == '"' || c == '\'' || c == ',';
+    if (!is_break)
+      word += c;
+    else if (!word.empty())
+      words.push_back(std::exchange(word, {}));
   }
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string key = words[i];
@@ -176,12 +212,15 @@ Status add_words(Reader& reader, std::string_view text) {
 }  // namespace
 
 Result<ConfigFile> read_config(std::string_view text, const std::string& file) {
-  if (text.size() > kBytesMax) return Status::corrupt_data(concat(file, ": ", text.size(), " bytes; a configuration has at most 16 MiB"));
+  if (text.size() > kBytesMax)
+    return Status::corrupt_data(
+        concat(file, ": ", text.size(), " bytes; a configuration has at most 16 MiB"));
   Reader reader(file);
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') {
     const json object = json::parse(text, nullptr, false);
-    if (object.is_discarded()) return Status::corrupt_data(concat(file, ": not JSON, though it begins with '{'"));
+    if (object.is_discarded())
+      return Status::corrupt_data(concat(file, ": not JSON, though it begins with '{'"));
     PLAN_TRY(add_object(reader, object, 1));
   } else {
     PLAN_TRY(add_words(reader, text));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes out of the configuration that people have: Megatron-LM's arguments or JSON, Hugging Face's config.json.
+// Sizes out of the configuration that people have: Megatron-LM's arguments or JSON, Hugging Face's
+// config.json.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,9 @@ struct ConfigFile {
   std::vector<std::string> not_modelled{};  ///< a sentence each: the model has more than a dense decoder
 };
 
-/// JSON (also nested one level: "text_config", "model", ...), or "--key value", "--key=value" and "key: value"
-/// words as in a launch script. '-' and '_' are the same in keys. At most 16 MiB. corrupt_data names the key
-/// (not a number, not a type), or says that no known key is there.
+/// JSON (also nested one level: "text_config", "model", ...), or "--key value", "--key=value" and "key:
+/// value" words as in a launch script. '-' and '_' are the same in keys. At most 16 MiB. corrupt_data names
+/// the key (not a number, not a type), or says that no known key is there.
 Result<ConfigFile> read_config(std::string_view text, const std::string& file);
 
 }  // namespace ringcomm::planner

@@ -20,7 +20,8 @@ double attention_us(const Request& request, const Split& split, Strategy strateg
 
 double best_us(const Request& request, const Split& split, std::int64_t tokens) {
   double best = std::numeric_limits<double>::infinity();
-  for (const Strategy strategy : kStrategies) best = std::min(best, attention_us(request, split, strategy, tokens));
+  for (const Strategy strategy : kStrategies)
+    best = std::min(best, attention_us(request, split, strategy, tokens));
   return best;
 }
 
@@ -51,7 +52,9 @@ Crossovers find_crossovers(const Request& request, const Split& split) {
   const Split alone{.tp = split.tp, .cp = 1, .pp = split.pp, .dp = split.dp};
   const CpPlace place = place_cp(request.fabric, split);
   const auto of = [&](const Split& which, Strategy strategy) {
-    return [&request, which, strategy](std::int64_t tokens) { return attention_us(request, which, strategy, tokens); };
+    return [&request, which, strategy](std::int64_t tokens) {
+      return attention_us(request, which, strategy, tokens);
+    };
   };
   const TimeOfLength ring = of(split, Strategy::ring);
   found.parallel_from = wins_from([&](std::int64_t tokens) { return best_us(request, split, tokens); },
@@ -62,16 +65,20 @@ Crossovers find_crossovers(const Request& request, const Split& split) {
   const Rates rates = rates_of(request.fabric);
   found.hides_from = tokens_to_hide(request.shape, request.work, split, place, rates);
   for (const std::int64_t tokens : {1024, 4096, 16384, 65536, 262144, 1048576}) {
-    Crossovers::Row row{.tokens = tokens, .one_rank_us = attention_us(request, alone, Strategy::ring, tokens)};
+    Crossovers::Row row{.tokens = tokens,
+                        .one_rank_us = attention_us(request, alone, Strategy::ring, tokens)};
     for (const Strategy strategy : kStrategies) {
       const double us = attention_us(request, split, strategy, tokens);
-      row.strategy_us.push_back(us < std::numeric_limits<double>::infinity() ? std::optional(us) : std::nullopt);
+      row.strategy_us.push_back(us < std::numeric_limits<double>::infinity() ? std::optional(us)
+                                                                             : std::nullopt);
     }
     found.rows.push_back(std::move(row));
   }
-  const AttentionTime now = attention_time(
-      Strategy::ring,
-      attention_load(request.shape, request.work, split, request.work.tokens, place, rates, Direction::forward), place, rates);
+  const AttentionTime now =
+      attention_time(Strategy::ring,
+                     attention_load(request.shape, request.work, split, request.work.tokens, place, rates,
+                                    Direction::forward),
+                     place, rates);
   found.compute_over_transfer = now.step_compute_us / now.step_transfer_us;
   return found;
 }

@@ -20,9 +20,9 @@ using TimeOfLength = std::function<double(std::int64_t)>;
 std::optional<std::int64_t> wins_from(const TimeOfLength& first, const TimeOfLength& second);
 
 struct Crossovers {
-  bool is_known = false;  ///< false: a rate or bandwidth is unknown
-  std::optional<std::int64_t> parallel_from{};    ///< CP with its best strategy against one rank
-  std::optional<std::int64_t> ring_over_gather{};  ///< ring against all-gather
+  bool is_known = false;                             ///< false: a rate or bandwidth is unknown
+  std::optional<std::int64_t> parallel_from{};       ///< CP with its best strategy against one rank
+  std::optional<std::int64_t> ring_over_gather{};    ///< ring against all-gather
   std::optional<std::int64_t> ring_over_exchange{};  ///< ring against all-to-all
   bool exchange_is_possible = false;
   std::optional<std::int64_t> hides_from{};  ///< tokens per rank

@@ -23,11 +23,12 @@ Missing missing_numbers(const Fabric& fabric, const Split& split, Phase phase) {
   const bool reduces = phase == Phase::train && split.dp * split.cp > 1;  // gradients
   const bool reduces_far = reduces && split.tp * split.cp * split.dp > fabric.gpus_per_host;
   const bool crosses = (split.cp > 1 && place.hosts > 1) || split.tp > fabric.gpus_per_host || reduces_far;
-  const bool is_local =
-      fabric.gpus_per_host > 1 && (split.tp > 1 || place.per_host > 1 || (reduces && fabric.gpus_per_host > split.tp));
+  const bool is_local = fabric.gpus_per_host > 1 &&
+                        (split.tp > 1 || place.per_host > 1 || (reduces && fabric.gpus_per_host > split.tp));
   if (is_local && !fabric.local.bandwidth.gb_per_s) {
-    missing.transfer = concat("no bandwidth for ", fabric.local.name.empty() ? "an edge inside a host" : fabric.local.name,
-                              ": run ringcomm-perf --calibrate or give --gb-per-s");
+    missing.transfer =
+        concat("no bandwidth for ", fabric.local.name.empty() ? "an edge inside a host" : fabric.local.name,
+               ": run ringcomm-perf --calibrate or give --gb-per-s");
   } else if (crosses && !fabric.nics_per_host) {
     missing.transfer = "the number of NICs of a host: give --nics";
   } else if (crosses && !fabric.nic.bandwidth.gb_per_s) {

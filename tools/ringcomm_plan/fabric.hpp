@@ -34,7 +34,7 @@ struct Fabric {
 struct CpPlace {
   int per_host = 1;  ///< ranks of the group on one host
   int hosts = 1;
-  int sharing = 1;  ///< groups on one host, which use its NICs at the same time
+  int sharing = 1;      ///< groups on one host, which use its NICs at the same time
   bool is_even = true;  ///< the same count on each of the hosts
 };
 CpPlace place_cp(const Fabric& fabric, const Split& split);

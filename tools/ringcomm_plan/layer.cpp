@@ -14,7 +14,8 @@ double all_reduce_us(double bytes, int ranks, double alpha_us, double bytes_per_
 
 /// Two all-reduces (or their halves, with sequence parallelism) forward and two backward, of one activation
 /// each: Megatron-LM's tensor parallelism (arXiv 1909.08053).
-double tp_us(const ModelShape& shape, const Work& work, const Split& split, const Fabric& fabric, double tokens) {
+double tp_us(const ModelShape& shape, const Work& work, const Split& split, const Fabric& fabric,
+             double tokens) {
   if (split.tp == 1) return 0;
   const Rates rates = rates_of(fabric);
   const double bytes = tokens * *shape.hidden * static_cast<double>(bytes_of(shape.dtype));
@@ -50,20 +51,21 @@ StepTime step_time(const ModelShape& shape, const Work& work, const Split& split
   const bool is_training = work.phase == Phase::train;
   LayerTime& layer = step.layer;
   layer.forward = attention_time(
-      strategy, attention_load(shape, work, split, work.tokens, place, rates, Direction::forward), place, rates);
+      strategy, attention_load(shape, work, split, work.tokens, place, rates, Direction::forward), place,
+      rates);
   layer.attention_us = layer.forward.total_us;
   layer.exposed_us = layer.forward.exposed_us;
   if (is_training) {
     layer.backward = attention_time(
-        strategy, attention_load(shape, work, split, work.tokens, place, rates, Direction::backward), place, rates);
+        strategy, attention_load(shape, work, split, work.tokens, place, rates, Direction::backward), place,
+        rates);
     // Full recomputation runs the forward once more.
     const double again = work.recompute == Recompute::full ? 2 : 1;
     layer.attention_us = again * layer.forward.total_us + layer.backward->total_us;
     layer.exposed_us = again * layer.forward.exposed_us + layer.backward->exposed_us;
   }
   const Parameters count = parameters(shape, split);
-  const double tokens =
-      static_cast<double>(work.tokens) / split.cp * static_cast<double>(work.micro_batch);
+  const double tokens = static_cast<double>(work.tokens) / split.cp * static_cast<double>(work.micro_batch);
   layer.tp_us = tp_us(shape, work, split, fabric, tokens);
   if (!count.layer_ffn) return step;
   // Two operations a parameter and token forward, twice that backward, and the forward again to recompute.
@@ -78,7 +80,8 @@ StepTime step_time(const ModelShape& shape, const Work& work, const Split& split
     step.head_us = 6.0 * *shape.hidden * *shape.vocab / split.tp * tokens / rates.flop_per_us;
     step.gradients_us = split.dp * split.cp == 1 ? 0 : gradient_us(shape, split, fabric);
   }
-  step.total_us = (*step.stage_us + step.head_us.value_or(0)) * micro_batches * step.bubble + step.gradients_us.value_or(0);
+  step.total_us = (*step.stage_us + step.head_us.value_or(0)) * micro_batches * step.bubble +
+                  step.gradients_us.value_or(0);
   return step;
 }
 

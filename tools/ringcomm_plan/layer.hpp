@@ -13,8 +13,8 @@ namespace ringcomm::planner {
 struct LayerTime {
   AttentionTime forward{};
   std::optional<AttentionTime> backward{};
-  double attention_us = 0;  ///< both
-  double exposed_us = 0;    ///< of it, communication that nothing hides
+  double attention_us = 0;           ///< both
+  double exposed_us = 0;             ///< of it, communication that nothing hides
   std::optional<double> dense_us{};  ///< projections and feed-forward; absent without --hidden and --ffn
   double tp_us = 0;                  ///< all-reduces of tensor parallelism, not hidden
 };

@@ -8,7 +8,7 @@
 
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/topology/cluster_rings.hpp"
-#include "ringcomm/topology/discover.hpp"
+#include "ringcomm/topology/evidence.hpp"
 #include "ringcomm/topology/machine_rings.hpp"
 #include "try.hpp"
 
@@ -32,7 +32,6 @@ Result<CostModel> cost_model(const MachineOptions& options) {
 }
 
 MergedEvidence gather_evidence(const MachineOptions& options, MachineView& view) {
-  if (options.is_live) return discover_machine();
   std::vector<UnreadFile> unread;
   const std::vector<std::filesystem::path> paths(options.evidence.begin(), options.evidence.end());
   MergedEvidence merged = merge_evidence(read_evidence_paths(paths, unread));
@@ -42,8 +41,9 @@ MergedEvidence gather_evidence(const MachineOptions& options, MachineView& view)
 
 void add_notes(const MergedEvidence& evidence, MachineView& view) {
   for (const Contradiction& difference : evidence.contradictions) {
-    view.notes.push_back(concat(difference.subject, ": ", difference.first, " (", difference.first_where.to_text(), ") or ",
-                                difference.second, " (", difference.second_where.to_text(), ")"));
+    view.notes.push_back(concat(difference.subject, ": ", difference.first, " (",
+                                difference.first_where.to_text(), ") or ", difference.second, " (",
+                                difference.second_where.to_text(), ")"));
   }
   for (std::size_t i = 0; i < std::min(evidence.skipped.size(), kSkippedShown); ++i) {
     const Skipped& skipped = evidence.skipped[i];
@@ -60,8 +60,9 @@ Edge slowest_edge(const MachineRings& rings, const CostModel& costs, const Machi
   const auto& steps = rings.steps.empty() ? std::vector<RingStep>{} : rings.steps.back();
   const RingStep* slowest = nullptr;
   for (const RingStep& step : steps) {
-    const bool is_slower = slowest == nullptr || !step.bandwidth.gb_per_s ||
-                           (slowest->bandwidth.gb_per_s && *step.bandwidth.gb_per_s < *slowest->bandwidth.gb_per_s);
+    const bool is_slower =
+        slowest == nullptr || !step.bandwidth.gb_per_s ||
+        (slowest->bandwidth.gb_per_s && *step.bandwidth.gb_per_s < *slowest->bandwidth.gb_per_s);
     if (is_slower) slowest = &step;
     if (slowest == &step && !step.bandwidth.gb_per_s) break;  // an unknown edge decides
   }
@@ -87,8 +88,10 @@ void add_nics(const Machine& machine, const MachineRings& rings, const CostModel
     used.push_back(port);
     for (const Port& candidate : machine.nics[static_cast<std::size_t>(*choice.nic)].ports) {
       if (candidate.number != port.second) continue;
-      if (!candidate.gbit_per_s) is_known = false;
-      else slowest = std::min(slowest.value_or(*candidate.gbit_per_s / 8), *candidate.gbit_per_s / 8);
+      if (!candidate.gbit_per_s)
+        is_known = false;
+      else
+        slowest = std::min(slowest.value_or(*candidate.gbit_per_s / 8), *candidate.gbit_per_s / 8);
     }
   }
   if (!machine.has_nic_evidence) return;
@@ -103,7 +106,8 @@ Status add_machine(const MachineOptions& options, MachineView& view) {
   add_notes(evidence, view);
   const Machine& machine = evidence.machine;
   if (machine.gpus.empty() && machine.numa_nodes.empty())
-    return Status::not_found(view.unread.empty() ? "the evidence shows no GPU and no NUMA node" : view.unread.front());
+    return Status::not_found(view.unread.empty() ? "the evidence shows no GPU and no NUMA node"
+                                                 : view.unread.front());
   PLAN_TRY_ASSIGN(const MachineRings rings, plan_machine_rings(machine, derive_paths(machine, costs)));
   Fabric& fabric = view.fabric;
   fabric.hosts = static_cast<int>(std::max<std::size_t>(1, machine.hosts.size()));
@@ -114,7 +118,8 @@ Status add_machine(const MachineOptions& options, MachineView& view) {
   for (const RingOrder& ring : rings.rings.rings) {
     ShownRing shown{.names = {}, .gb_per_s = ring.bottleneck_gb_per_s, .share = ring.share};
     for (const int vertex : ring.order)
-      shown.names.push_back(ringcomm::name_of(machine, rings.graph.devices[static_cast<std::size_t>(vertex)]));
+      shown.names.push_back(
+          ringcomm::name_of(machine, rings.graph.devices[static_cast<std::size_t>(vertex)]));
     view.rings.push_back(std::move(shown));
   }
   view.rings_explained = rings.rings.explanation;
@@ -122,7 +127,8 @@ Status add_machine(const MachineOptions& options, MachineView& view) {
 }
 
 void apply_flags(const MachineOptions& options, Fabric& fabric) {
-  const auto given = [](Edge& edge, const char* name, std::optional<double> gb_per_s, std::optional<double> alpha_us) {
+  const auto given = [](Edge& edge, const char* name, std::optional<double> gb_per_s,
+                        std::optional<double> alpha_us) {
     if (gb_per_s) edge.bandwidth = {.gb_per_s = gb_per_s, .source = Source::measured};
     if (alpha_us) edge.alpha_us = alpha_us;
     if (edge.name.empty() && (gb_per_s || alpha_us)) edge.name = name;
@@ -146,18 +152,21 @@ Result<MachineView> view_machine(Options& options) {
   if (has_evidence) PLAN_TRY(add_machine(machine, view));
   apply_flags(machine, fabric);
   const Request& request = options.request;
-  const int product = request.tp.value_or(1) * request.cp.value_or(1) * request.pp.value_or(1) * request.dp.value_or(1);
-  int ranks = options.ranks.value_or(has_evidence || machine.gpus ? fabric.hosts * fabric.gpus_per_host : product);
+  const int product =
+      request.tp.value_or(1) * request.cp.value_or(1) * request.pp.value_or(1) * request.dp.value_or(1);
+  int ranks =
+      options.ranks.value_or(has_evidence || machine.gpus ? fabric.hosts * fabric.gpus_per_host : product);
   if (!has_evidence && !machine.gpus) {
     if (ranks % fabric.hosts != 0)
-      return Status::invalid_argument(concat("hosts ", fabric.hosts, " must divide ranks ", ranks, " (or give --gpus)"));
+      return Status::invalid_argument(
+          concat("hosts ", fabric.hosts, " must divide ranks ", ranks, " (or give --gpus)"));
     fabric.gpus_per_host = ranks / fabric.hosts;
-    options.assumed.push_back(concat("a machine of ", fabric.hosts, fabric.hosts == 1 ? " host" : " hosts", " with ",
-                                     fabric.gpus_per_host, " ranks each"));
+    options.assumed.push_back(concat("a machine of ", fabric.hosts, fabric.hosts == 1 ? " host" : " hosts",
+                                     " with ", fabric.gpus_per_host, " ranks each"));
   }
   if (ranks > fabric.hosts * fabric.gpus_per_host) {
-    return Status::invalid_argument(concat("ranks ", ranks, " exceed hosts ", fabric.hosts, " x GPUs ", fabric.gpus_per_host, " = ",
-                                           fabric.hosts * fabric.gpus_per_host));
+    return Status::invalid_argument(concat("ranks ", ranks, " exceed hosts ", fabric.hosts, " x GPUs ",
+                                           fabric.gpus_per_host, " = ", fabric.hosts * fabric.gpus_per_host));
   }
   options.request.ranks = ranks;
   options.request.fabric = fabric;
@@ -169,7 +178,9 @@ Status add_cluster_rings(const Options& options, const Split& split, MachineView
   if (place.hosts < 2 || !place.is_even) return {};
   ClusterRequest request;
   request.kv_heads = kv_heads_per_rank(options.request.shape, split.tp);
-  request.rails = options.machine.rails == "full" ? Rails::full : options.machine.rails == "none" ? Rails::none : Rails::same_index;
+  request.rails = options.machine.rails == "full"   ? Rails::full
+                  : options.machine.rails == "none" ? Rails::none
+                                                    : Rails::same_index;
   const int size = place.per_host;
   const int nics = view.fabric.nics_per_host.value_or(0);
   std::vector<std::string> names;
@@ -179,7 +190,8 @@ Status add_cluster_rings(const Options& options, const Split& split, MachineView
                                {.level = 0, .gb_per_s = view.fabric.local.bandwidth.gb_per_s});
     // Rank i of the group is on GPU i * tp; GPUs count along the NICs.
     for (int i = 0; i < size; ++i)
-      cluster.nic_of_gpu.push_back(nics == 0 ? -1 : i * split.tp * nics / std::max(1, view.fabric.gpus_per_host));
+      cluster.nic_of_gpu.push_back(nics == 0 ? -1
+                                             : i * split.tp * nics / std::max(1, view.fabric.gpus_per_host));
     cluster.nic_gb_per_s = view.fabric.nic.bandwidth.gb_per_s.value_or(0);
     names.push_back(cluster.name);
     request.hosts.push_back(std::move(cluster));

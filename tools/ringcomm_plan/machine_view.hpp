@@ -17,7 +17,7 @@ struct ShownRing {
 };
 struct MachineView {
   Fabric fabric{};
-  std::vector<ShownRing> rings{};      ///< of one host
+  std::vector<ShownRing> rings{};  ///< of one host
   std::string rings_explained{};
   std::string scheme{};  ///< between hosts: "rail_rings", ...; empty with one host
   std::string scheme_explained{};

@@ -35,18 +35,23 @@ Status draw(const Report& report) {
   if (report.options.svg.empty()) return {};
   const Candidate& best = report.choice.best;
   if (!best.time) {
-    return Status::not_available(concat("no timeline, as the time is unknown (",
-                                        best.missing.compute.empty() ? best.missing.transfer : best.missing.compute, ")"));
+    return Status::not_available(
+        concat("no timeline, as the time is unknown (",
+               best.missing.compute.empty() ? best.missing.transfer : best.missing.compute, ")"));
   }
   const Request& request = report.options.request;
   const int steps = std::min(best.split.cp, kStepsDrawn);
-  const Schedule schedule = simulate(best.strategy, request.shape, request.work, best.split, request.fabric, steps);
+  const Schedule schedule =
+      simulate(best.strategy, request.shape, request.work, best.split, request.fabric, steps);
   const AttentionTime& time = best.time->layer.forward;
-  const std::string cut = steps < best.split.cp ? fmt::format("; first {} of {} steps", steps, best.split.cp) : "";
+  const std::string cut =
+      steps < best.split.cp ? fmt::format("; first {} of {} steps", steps, best.split.cp) : "";
   const TimelineText text{
-      .title = fmt::format("Attention of one layer, forward: {}, CP {}, {} tokens", name_of(best.strategy), best.split.cp, request.work.tokens),
-      .subtitle = fmt::format("a step: compute {}, transfer {}; {} exposed; bound by {}{}", format_us(time.step_compute_us),
-                              format_us(time.step_transfer_us), format_us(time.exposed_us), time.limit, cut)};
+      .title = fmt::format("Attention of one layer, forward: {}, CP {}, {} tokens", name_of(best.strategy),
+                           best.split.cp, request.work.tokens),
+      .subtitle = fmt::format("a step: compute {}, transfer {}; {} exposed; bound by {}{}",
+                              format_us(time.step_compute_us), format_us(time.step_transfer_us),
+                              format_us(time.exposed_us), time.limit, cut)};
   return write_file(report.options.svg, timeline_svg(schedule, text));
 }
 
@@ -68,7 +73,8 @@ Outcome check(const Options& options) {
   if (!choice.is_ok()) return {choice.status(), kUsage};
   const Split& split = choice.value().best.split;
   const auto report = check_plan(request, split, *request.strategy, options.check);
-  if (!report.is_ok()) return {report.status(), report.status().code() == StatusCode::not_available ? kFailed : kUnproved};
+  if (!report.is_ok())
+    return {report.status(), report.status().code() == StatusCode::not_available ? kFailed : kUnproved};
   return {show(options, to_text(options, split, *request.strategy, report.value()),
                to_json(options, split, *request.strategy, report.value())),
           kFailed};
@@ -83,7 +89,8 @@ int run(Options options) {
   Outcome outcome;
   bool has_unread = false;
   if (!machine.is_ok()) {
-    const bool is_unread = machine.status().code() == StatusCode::not_found || machine.status().code() == StatusCode::corrupt_data;
+    const bool is_unread = machine.status().code() == StatusCode::not_found ||
+                           machine.status().code() == StatusCode::corrupt_data;
     outcome = {machine.status(), is_unread ? kUnread : exit_code_of(machine.status())};
   } else if (options.is_check) {
     outcome = check(options);

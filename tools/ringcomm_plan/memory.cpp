@@ -18,8 +18,8 @@ double optimizer_bytes(const ModelShape& shape, const Work& work, const Split& s
   return *parameters.per_rank * each / (work.shards_optimizer ? split.dp * split.cp : 1);
 }
 
-/// Elements that a layer keeps for each token until backward, with an attention that saves no scores: input of
-/// both norms and their outputs, Q, O, and the feed-forward's inner values (gate, up and product, or inner
+/// Elements that a layer keeps for each token until backward, with an attention that saves no scores: input
+/// of both norms and their outputs, Q, O, and the feed-forward's inner values (gate, up and product, or inner
 /// and activated). K and V are counted on their own.
 double saved_elements(const ModelShape& shape, const Split& split) {
   const double hidden = *shape.hidden;
@@ -27,7 +27,8 @@ double saved_elements(const ModelShape& shape, const Split& split) {
   const double inner = (shape.is_gated ? 3.0 : 2.0) * *shape.ffn;
   return (4 * hidden + 2 * heads + inner) / split.tp;  // sequence parallelism divides the norms' part too
 }
-/// Live at once in a forward pass: the residual, a norm's output, Q and O, or the feed-forward's inner values.
+/// Live at once in a forward pass: the residual, a norm's output, Q and O, or the feed-forward's inner
+/// values.
 double live_elements(const ModelShape& shape, const Split& split) {
   const double hidden = *shape.hidden;
   const double attention = 2.0 * shape.heads * shape.head_dim;
@@ -51,7 +52,8 @@ std::optional<double> activation_bytes(const ModelShape& shape, const Work& work
 }
 
 double kv_bytes_per_token(const ModelShape& shape, const Split& split) {
-  return 2.0 * kv_heads_per_rank(shape, split.tp) * shape.head_dim * static_cast<double>(bytes_of(shape.dtype));
+  return 2.0 * kv_heads_per_rank(shape, split.tp) * shape.head_dim *
+         static_cast<double>(bytes_of(shape.dtype));
 }
 
 }  // namespace
@@ -70,7 +72,8 @@ double slot_bytes(const ModelShape& shape, const Work& work, const Split& split,
                   const CpPlace& place) {
   if (split.cp == 1) return 0;
   const double batch = static_cast<double>(work.micro_batch);
-  const double block = static_cast<double>(rows_max(shape, work, split.cp)) * batch * kv_bytes_per_token(shape, split);
+  const double block =
+      static_cast<double>(rows_max(shape, work, split.cp)) * batch * kv_bytes_per_token(shape, split);
   const double length = static_cast<double>(work.tokens) * batch;
   const double item = static_cast<double>(bytes_of(shape.dtype));
   switch (strategy) {
@@ -126,11 +129,13 @@ Memory memory_per_rank(const ModelShape& shape, const Work& work, const Split& s
   // O in fp32 and LSE with its maximum: attention notes 6.3. All-to-all finishes in one step.
   const double state = strategy == Strategy::all_to_all || split.cp == 1
                            ? 0
-                           : rows * static_cast<double>(work.micro_batch) * shape.heads / split.tp * (shape.head_dim * kFloatBytes + 8);
+                           : rows * static_cast<double>(work.micro_batch) * shape.heads / split.tp *
+                                 (shape.head_dim * kFloatBytes + 8);
   add("state", "running output of attention, fp32", state);
   add("activations", "activations", activation_bytes(shape, work, split));
   if (is_training && shape.vocab) {
-    add("logits", "logits, fp32", rows * static_cast<double>(work.micro_batch) * *shape.vocab / split.tp * kFloatBytes);
+    add("logits", "logits, fp32",
+        rows * static_cast<double>(work.micro_batch) * *shape.vocab / split.tp * kFloatBytes);
   } else if (is_training) {
     add("logits", "logits, fp32", std::nullopt);
   }

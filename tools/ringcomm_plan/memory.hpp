@@ -11,8 +11,8 @@
 namespace ringcomm::planner {
 
 struct MemoryItem {
-  std::string_view id;   ///< stable: "weights", "kv", ...
-  std::string_view what; ///< a few words for the reader
+  std::string_view id;            ///< stable: "weights", "kv", ...
+  std::string_view what;          ///< a few words for the reader
   std::optional<double> bytes{};  ///< absent: unknown
 };
 struct Memory {

@@ -9,7 +9,7 @@
 namespace ringcomm::planner {
 namespace {
 
-constexpr int kSizeMax = 1 << 24;                          // of any one dimension
+constexpr int kSizeMax = 1 << 24;                           // of any one dimension
 constexpr std::int64_t kTokensMax = std::int64_t{1} << 31;  // as the library: pairs are counted in 63 bits
 
 Status check_positive(std::string_view what, std::string_view flag, std::int64_t value, std::int64_t max) {
@@ -30,7 +30,8 @@ Status check_divides(std::string_view divisor_name, std::int64_t divisor, std::s
 Status complete(ModelShape& shape, std::vector<std::string>& assumed) {
   PLAN_TRY(check_positive("the number of layers", "--layers", shape.layers, kSizeMax));
   PLAN_TRY(check_positive("the number of attention heads", "--heads", shape.heads, kSizeMax));
-  for (const auto& [name, value] : {std::pair{"--hidden", shape.hidden}, {"--ffn", shape.ffn}, {"--vocab", shape.vocab}}) {
+  for (const auto& [name, value] :
+       {std::pair{"--hidden", shape.hidden}, {"--ffn", shape.ffn}, {"--vocab", shape.vocab}}) {
     if (value) PLAN_TRY(check_positive(name, name, *value, kSizeMax));
   }
   if (shape.head_dim == 0 && shape.hidden) {
@@ -57,21 +58,25 @@ Status check_work(const Work& work) {
   PLAN_TRY(check_positive("the batch", "--batch", work.batch, kSizeMax));
   PLAN_TRY(check_positive("the micro-batch", "--micro-batch", work.micro_batch, kSizeMax));
   if (work.new_tokens >= 0 && work.new_tokens <= kTokensMax) return {};
-  return Status::invalid_argument(concat("--new-tokens is ", work.new_tokens, "; 0 to ", kTokensMax, " are possible"));
+  return Status::invalid_argument(
+      concat("--new-tokens is ", work.new_tokens, "; 0 to ", kTokensMax, " are possible"));
 }
 
 Status check_split(const ModelShape& shape, const Work& work, const Split& split) {
-  for (const auto& [flag, value] : {std::pair{"--tp", split.tp}, {"--cp", split.cp}, {"--pp", split.pp}, {"--dp", split.dp}})
+  for (const auto& [flag, value] :
+       {std::pair{"--tp", split.tp}, {"--cp", split.cp}, {"--pp", split.pp}, {"--dp", split.dp}})
     PLAN_TRY(check_positive(flag, flag, value, kSizeMax));
   PLAN_TRY(check_divides("tp", split.tp, "heads", shape.heads, "each TP rank has as many query heads"));
   if (shape.kv_heads % split.tp != 0 && split.tp % shape.kv_heads != 0) {
-    return Status::invalid_argument(concat("tp ", split.tp, " must divide KV heads ", shape.kv_heads,
-                                           ", or be a multiple of them (then each KV head is on several ranks)"));
+    return Status::invalid_argument(
+        concat("tp ", split.tp, " must divide KV heads ", shape.kv_heads,
+               ", or be a multiple of them (then each KV head is on several ranks)"));
   }
   if (shape.ffn)
     PLAN_TRY(check_divides("tp", split.tp, "ffn", *shape.ffn, "each TP rank has as many columns"));
   PLAN_TRY(check_divides("pp", split.pp, "layers", shape.layers, "each pipeline stage has as many layers"));
-  PLAN_TRY(check_divides("dp", split.dp, "batch", work.batch, "each data-parallel group has as many sequences"));
+  PLAN_TRY(
+      check_divides("dp", split.dp, "batch", work.batch, "each data-parallel group has as many sequences"));
   return check_divides("micro-batch", work.micro_batch, "batch / dp", work.batch / split.dp,
                        "whole micro-batches only");
 }
@@ -97,8 +102,9 @@ Parameters parameters(const ModelShape& shape, const Split& split) {
     result.embedding = tables * hidden * *shape.vocab / split.tp + hidden;
   }
   if (!result.layer_ffn || !result.embedding) return result;
-  result.per_rank = (*result.layer_attention + *result.layer_ffn + *result.layer_norms) * shape.layers / split.pp +
-                    *result.embedding;
+  result.per_rank =
+      (*result.layer_attention + *result.layer_ffn + *result.layer_norms) * shape.layers / split.pp +
+      *result.embedding;
   return result;
 }
 

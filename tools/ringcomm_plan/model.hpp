@@ -43,7 +43,7 @@ struct Work {
   std::int64_t new_tokens = 0;  ///< generated after the pass: room in the KV cache
   Phase phase = Phase::forward;
   Recompute recompute = Recompute::none;
-  bool shards_optimizer = false;  ///< over DP x CP
+  bool shards_optimizer = false;   ///< over DP x CP
   std::optional<Layout> layout{};  ///< absent: zigzag for a causal mask, else contiguous
 };
 

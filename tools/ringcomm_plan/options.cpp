@@ -58,24 +58,36 @@ void add_model_flags(CLI::App& app, Given& given) {
   const auto add_numbers = [&](const auto& table, const char* group) {
     for (const auto& [name, text] : table) {
       app.add_option_function<std::int64_t>(
-             concat("--", name), [&given, key = std::string(name)](std::int64_t value) { given.numbers[key] = value; }, text)
+             concat("--", name),
+             [&given, key = std::string(name)](std::int64_t value) { given.numbers[key] = value; }, text)
           ->group(group)
           ->type_name("N");
     }
   };
   add_numbers(kModelNumbers, "Model");
-  app.add_option("--ffn-matrices", given.ffn_matrices, "3: gated (SwiGLU), 2: not (default 3)")->check(CLI::IsMember({"2", "3"}))->group("Model");
+  app.add_option("--ffn-matrices", given.ffn_matrices, "3: gated (SwiGLU), 2: not (default 3)")
+      ->check(CLI::IsMember({"2", "3"}))
+      ->group("Model");
   app.add_flag("--tied", given.is_tied, "the output layer shares the embedding")->group("Model");
   app.add_option("--dtype", given.dtype, "bf16, fp16, fp32 (default bf16)")->group("Model");
-  app.add_option("--mask", given.mask, "causal or full (default causal)")->check(CLI::IsMember({"causal", "full"}))->group("Model");
+  app.add_option("--mask", given.mask, "causal or full (default causal)")
+      ->check(CLI::IsMember({"causal", "full"}))
+      ->group("Model");
   add_numbers(kWorkNumbers, "Work");
-  app.add_option("--phase", given.phase, "forward (prefill) or train (default forward)")->check(CLI::IsMember({"forward", "train"}))->group("Work");
-  app.add_option("--recompute", given.recompute, "none or full (default none)")->check(CLI::IsMember({"none", "full"}))->group("Work");
+  app.add_option("--phase", given.phase, "forward (prefill) or train (default forward)")
+      ->check(CLI::IsMember({"forward", "train"}))
+      ->group("Work");
+  app.add_option("--recompute", given.recompute, "none or full (default none)")
+      ->check(CLI::IsMember({"none", "full"}))
+      ->group("Work");
   app.add_flag("--distributed-optimizer", given.shards_optimizer, "Adam's state over DP x CP")->group("Work");
   add_numbers(kSplitNumbers, "Split");
   app.add_option("--strategy", given.strategy, "ring, double-ring, all-gather, all-to-all (default: chosen)")
-      ->check(CLI::IsMember({"ring", "double-ring", "all-gather", "all-to-all"}))->group("Split");
-  app.add_option("--layout", given.layout, "zigzag or contiguous (default: by the mask)")->check(CLI::IsMember({"zigzag", "contiguous"}))->group("Split");
+      ->check(CLI::IsMember({"ring", "double-ring", "all-gather", "all-to-all"}))
+      ->group("Split");
+  app.add_option("--layout", given.layout, "zigzag or contiguous (default: by the mask)")
+      ->check(CLI::IsMember({"zigzag", "contiguous"}))
+      ->group("Split");
 }
 
 void add_machine_flags(CLI::App& app, Options& options) {
@@ -84,19 +96,23 @@ void add_machine_flags(CLI::App& app, Options& options) {
     app.add_option(name, target, text)->check(CLI::PositiveNumber)->group("Machine")->type_name("N");
   };
   app.add_option("FILE", machine.evidence, "evidence of one host")->group("Machine");
-  app.add_flag("--live", machine.is_live, "this machine")->group("Machine");
   add("--hosts", machine.hosts, "hosts, all alike (default 1)");
   add("--gpus", machine.gpus, "ranks of a host");
   add("--nics", machine.nics, "NICs of a host that carry data");
   add("--gb-per-s", machine.gb_per_s, "GB/s of the slowest edge inside a host");
   add("--nic-gb-per-s", machine.nic_gb_per_s, "GB/s of one NIC");
-  app.add_option("--alpha-us", machine.alpha_us, "latency of a hop inside a host")->check(CLI::NonNegativeNumber)->group("Machine");
-  app.add_option("--nic-alpha-us", machine.nic_alpha_us, "latency of a hop between hosts")->check(CLI::NonNegativeNumber)->group("Machine");
+  app.add_option("--alpha-us", machine.alpha_us, "latency of a hop inside a host")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Machine");
+  app.add_option("--nic-alpha-us", machine.nic_alpha_us, "latency of a hop between hosts")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Machine");
   add("--tflops", machine.tflops, "Tflop/s that a rank attains (not the data sheet's)");
   add("--gpu-gb", machine.gpu_gb, "memory of a rank, 1e9 bytes");
   app.add_option("--calibration", machine.calibration, "file of ringcomm-perf --calibrate")->group("Machine");
   app.add_option("--rails", machine.rails, "same-index, full or none (default same-index)")
-      ->check(CLI::IsMember({"same-index", "full", "none"}))->group("Machine");
+      ->check(CLI::IsMember({"same-index", "full", "none"}))
+      ->group("Machine");
   app.add_option("--node-order", machine.node_order, "file: host names, one per line")->group("Machine");
 }
 
@@ -105,10 +121,13 @@ void add_output_flags(CLI::App& app, Options& options, Given& given, CLI::App& c
   app.add_option("-J,--json", options.json_file, "JSON, to a file or to standard output")->expected(0, 1);
   app.add_option("--svg", options.svg, "draw the schedule into this file");
   app.add_option_function<int>(
-         "--tile", [&options](int value) { options.request.tile = value; }, "query rows of an attention tile (default 128)")
+         "--tile", [&options](int value) { options.request.tile = value; },
+         "query rows of an attention tile (default 128)")
       ->check(CLI::Range(1, 1 << 16));
-  check.add_option("--access", given.access, "direct or message (default: by the place of the ranks)")->check(CLI::IsMember({"direct", "message"}));
-  check.add_option("--mode", given.mode, "direct or relay (default: by the access)")->check(CLI::IsMember({"direct", "relay"}));
+  check.add_option("--access", given.access, "direct or message (default: by the place of the ranks)")
+      ->check(CLI::IsMember({"direct", "message"}));
+  check.add_option("--mode", given.mode, "direct or relay (default: by the access)")
+      ->check(CLI::IsMember({"direct", "relay"}));
   check.add_option("--direction", options.check.direction, "+1 or -1")->check(CLI::IsMember({1, -1}));
   check.add_option("--chunk-bytes", options.check.chunk_bytes, "cut a relayed step's message");
   check.fallthrough();
@@ -137,7 +156,8 @@ Result<int> small(const Given& given, std::string_view name, int otherwise) {
   if (found == given.numbers.end()) return otherwise;
   constexpr std::int64_t kMax = 1 << 24;
   if (found->second < 1 || found->second > kMax)
-    return Status::invalid_argument(concat("--", name, " is ", found->second, "; 1 to ", kMax, " are possible"));
+    return Status::invalid_argument(
+        concat("--", name, " is ", found->second, "; 1 to ", kMax, " are possible"));
   return static_cast<int>(found->second);
 }
 
@@ -175,7 +195,8 @@ Status read_sizes(const Given& given, Options& options) {
 Status read_words(const Given& given, Options& options) {
   ModelShape& shape = options.request.shape;
   Work& work = options.request.work;
-  if (given.dtype.empty()) options.assumed.emplace_back("dtype bfloat16");
+  if (given.dtype.empty())
+    options.assumed.emplace_back("dtype bfloat16");
   else {
     PLAN_TRY_ASSIGN(shape.dtype, parse_dtype(given.dtype));
   }
@@ -218,7 +239,8 @@ Parsed parse(int argc, const char* const* argv) {
   Parsed parsed;
   Options& options = parsed.options;
   Given given;
-  CLI::App app{"Plans sequence parallelism: split, strategy, ring, time, memory, crossovers.", "ringcomm-plan"};
+  CLI::App app{"Plans sequence parallelism: split, strategy, ring, time, memory, crossovers.",
+               "ringcomm-plan"};
   app.set_help_flag("-h,--help", "print this and exit");
   app.footer(kFooter);
   app.get_formatter()->column_width(26);

@@ -21,7 +21,9 @@ json to_json(const Edge& edge) {
           {"source", ringcomm::name_of(edge.bandwidth.source)},
           {"alpha_us", known(edge.alpha_us)}};
 }
-json to_json(const Split& split) { return {{"tp", split.tp}, {"cp", split.cp}, {"pp", split.pp}, {"dp", split.dp}}; }
+json to_json(const Split& split) {
+  return {{"tp", split.tp}, {"cp", split.cp}, {"pp", split.pp}, {"dp", split.dp}};
+}
 
 json to_json(const AttentionTime& time) {
   return {{"steps", time.steps},
@@ -38,7 +40,8 @@ json to_json(const AttentionTime& time) {
 
 json to_json(const Memory& memory) {
   json items = json::array();
-  for (const MemoryItem& item : memory.items) items.push_back({{"id", item.id}, {"what", item.what}, {"bytes", known(item.bytes)}});
+  for (const MemoryItem& item : memory.items)
+    items.push_back({{"id", item.id}, {"what", item.what}, {"bytes", known(item.bytes)}});
   return {{"items", items}, {"known_bytes", memory.known_bytes}, {"complete", memory.is_complete}};
 }
 
@@ -68,7 +71,8 @@ json candidate_json(const Request& request, const Candidate& candidate) {
   if (!candidate.refused.empty()) return row;
   row["compared_us"] = known(candidate.compared_us(request));
   row["memory_bytes"] = candidate.memory.known_bytes;
-  row["slot_bytes"] = slot_bytes(request.shape, request.work, candidate.split, candidate.strategy, candidate.place);
+  row["slot_bytes"] =
+      slot_bytes(request.shape, request.work, candidate.split, candidate.strategy, candidate.place);
   row["fits"] = candidate.fits;
   return row;
 }
@@ -76,20 +80,13 @@ json candidate_json(const Request& request, const Candidate& candidate) {
 json model_json(const Request& request) {
   const ModelShape& shape = request.shape;
   const Work& work = request.work;
-  return {{"layers", shape.layers},
-          {"hidden", known(shape.hidden)},
-          {"heads", shape.heads},
-          {"kv_heads", shape.kv_heads},
-          {"head_dim", shape.head_dim},
-          {"ffn", known(shape.ffn)},
-          {"vocab", known(shape.vocab)},
-          {"dtype", ringcomm::name_of(shape.dtype)},
-          {"mask", name_of(shape.mask)},
-          {"layout", name_of(layout_of(shape, work))},
-          {"phase", name_of(work.phase)},
-          {"tokens", work.tokens},
-          {"batch", work.batch},
-          {"kv_bytes", kv_bytes_of_sequence(shape, work.tokens)}};
+  return {{"layers", shape.layers},       {"hidden", known(shape.hidden)},
+          {"heads", shape.heads},         {"kv_heads", shape.kv_heads},
+          {"head_dim", shape.head_dim},   {"ffn", known(shape.ffn)},
+          {"vocab", known(shape.vocab)},  {"dtype", ringcomm::name_of(shape.dtype)},
+          {"mask", name_of(shape.mask)},  {"layout", name_of(layout_of(shape, work))},
+          {"phase", name_of(work.phase)}, {"tokens", work.tokens},
+          {"batch", work.batch},          {"kv_bytes", kv_bytes_of_sequence(shape, work.tokens)}};
 }
 
 json machine_json(const Report& report) {
@@ -107,12 +104,13 @@ json machine_json(const Report& report) {
           {"gpu_gb", known(fabric.gpu_gb)},
           {"origin", fabric.origin},
           {"rings", rings},
-          {"between_hosts", report.machine.scheme.empty() ? json(nullptr)
-                                                          : json{{"scheme", report.machine.scheme},
-                                                                 {"nics_used", report.machine.nics_used},
-                                                                 {"nics_total", report.machine.nics_total},
-                                                                 {"cross_rail_hops", report.machine.cross_rail_hops},
-                                                                 {"explanation", report.machine.scheme_explained}}},
+          {"between_hosts", report.machine.scheme.empty()
+                                ? json(nullptr)
+                                : json{{"scheme", report.machine.scheme},
+                                       {"nics_used", report.machine.nics_used},
+                                       {"nics_total", report.machine.nics_total},
+                                       {"cross_rail_hops", report.machine.cross_rail_hops},
+                                       {"explanation", report.machine.scheme_explained}}},
           {"notes", report.machine.notes},
           {"unread", report.machine.unread}};
 }
@@ -122,7 +120,8 @@ json crossovers_json(const Crossovers& found) {
   json rows = json::array();
   for (const Crossovers::Row& row : found.rows) {
     json times = {{"one-rank", row.one_rank_us}};
-    for (std::size_t i = 0; i < kStrategies.size(); ++i) times[std::string(name_of(kStrategies[i]))] = known(row.strategy_us[i]);
+    for (std::size_t i = 0; i < kStrategies.size(); ++i)
+      times[std::string(name_of(kStrategies[i]))] = known(row.strategy_us[i]);
     rows.push_back({{"tokens", row.tokens}, {"attention_us", times}});
   }
   return {{"parallel_from_tokens", known(found.parallel_from)},

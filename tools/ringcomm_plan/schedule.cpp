@@ -9,13 +9,15 @@ namespace {
 /// Everything that is the same for all strategies.
 class Simulation {
  public:
-  Simulation(const ModelShape& shape, const Work& work, const Split& split, const Fabric& fabric, ShardMap map)
+  Simulation(const ModelShape& shape, const Work& work, const Split& split, const Fabric& fabric,
+             ShardMap map)
       : place_(place_cp(fabric, split)),
         rates_(rates_of(fabric)),
         load_(attention_load(shape, work, split, work.tokens, place_, rates_, Direction::forward)),
         map_(std::move(map)),
         band_(band_of(shape.mask)),
-        flop_per_pair_(4.0 * shape.head_dim * (shape.heads / split.tp) * static_cast<double>(work.micro_batch)),
+        flop_per_pair_(4.0 * shape.head_dim * (shape.heads / split.tp) *
+                       static_cast<double>(work.micro_batch)),
         row_bytes_(2.0 * kv_heads_per_rank(shape, split.tp) * shape.head_dim *
                    static_cast<double>(bytes_of(shape.dtype)) * static_cast<double>(work.micro_batch)) {}
 
@@ -33,7 +35,9 @@ class Simulation {
     return pairs * flop_per_pair_ / rates_.flop_per_us;
   }
   double block_bytes(int source) const { return static_cast<double>(map_.rows_of(source)) * row_bytes_; }
-  double inside_us(int source) const { return rates_.local_alpha_us + block_bytes(source) / rates_.local_bytes_per_us; }
+  double inside_us(int source) const {
+    return rates_.local_alpha_us + block_bytes(source) / rates_.local_bytes_per_us;
+  }
   /// All NICs of a host carry the blocks of `senders` ranks.
   double between_us(int source, double senders, double nics) const {
     return rates_.nic_alpha_us + block_bytes(source) * senders / (nics * rates_.nic_bytes_per_us);
@@ -84,14 +88,16 @@ Schedule simulate_ring(Simulation sim, int steps) {
     for (int rank = 0; rank < ranks && step > 0; ++rank) {
       const int source = (rank - step + ranks) % ranks;
       const double slot_free = step >= 3 ? done_before[index(rank)] : 0.0;
-      const double from = std::max({arrived[index((rank + ranks - 1) % ranks)], received[index(rank)], slot_free});
+      const double from =
+          std::max({arrived[index((rank + ranks - 1) % ranks)], received[index(rank)], slot_free});
       now[index(rank)] = from + sim.hop_us(rank, source);
       sim.schedule.bars.push_back({rank, step, source, false, false, from, now[index(rank)]});
     }
     for (int rank = 0; rank < ranks; ++rank) {
       const int source = (rank - step + ranks) % ranks;
       const double from = std::max(done[index(rank)], now[index(rank)]);
-      if (step > 0 && now[index(rank)] > done[index(rank)] * (1 + 1e-12)) sim.schedule.is_transfer_bound = true;
+      if (step > 0 && now[index(rank)] > done[index(rank)] * (1 + 1e-12))
+        sim.schedule.is_transfer_bound = true;
       done_before[index(rank)] = done[index(rank)];
       done[index(rank)] = from + sim.compute_us(rank, source);
       sim.schedule.bars.push_back({rank, step, source, true, false, from, done[index(rank)]});
@@ -111,7 +117,8 @@ Schedule simulate_double_ring(Simulation sim, int steps) {
   std::vector<double> free_at(index(ranks), 0.0), outer(index(ranks), 0.0);
   for (int turn = 0; turn * width < steps; ++turn) {
     std::vector<double> start(index(ranks));
-    for (int rank = 0; rank < ranks; ++rank) start[index(rank)] = std::max(free_at[index(rank)], outer[index(rank)]);
+    for (int rank = 0; rank < ranks; ++rank)
+      start[index(rank)] = std::max(free_at[index(rank)], outer[index(rank)]);
     std::vector<double> arrived = start, done = free_at;
     std::vector<double> done_before = free_at;
     for (int inner = 0; inner < width && turn * width + inner < steps; ++inner) {
@@ -130,7 +137,8 @@ Schedule simulate_double_ring(Simulation sim, int steps) {
       }
       for (int rank = 0; rank < ranks; ++rank) {
         const double from = std::max(done[index(rank)], now[index(rank)]);
-        if (step > 0 && now[index(rank)] > done[index(rank)] * (1 + 1e-12)) sim.schedule.is_transfer_bound = true;
+        if (step > 0 && now[index(rank)] > done[index(rank)] * (1 + 1e-12))
+          sim.schedule.is_transfer_bound = true;
         done_before[index(rank)] = done[index(rank)];
         done[index(rank)] = from + sim.compute_us(rank, source_of(rank));
         sim.schedule.bars.push_back({rank, step, source_of(rank), true, false, from, done[index(rank)]});
@@ -140,7 +148,8 @@ Schedule simulate_double_ring(Simulation sim, int steps) {
     if ((turn + 1) * width < steps) {
       for (int rank = 0; rank < ranks; ++rank) {
         const int peer = (rank - width + ranks) % ranks;
-        const int source = ((rank / width - turn - 1 + 2 * (ranks / width)) % (ranks / width)) * width + rank % width;
+        const int source =
+            ((rank / width - turn - 1 + 2 * (ranks / width)) % (ranks / width)) * width + rank % width;
         const double from = std::max(start[index(peer)], start[index(rank)]);
         outer[index(rank)] = from + sim.between_us(source, senders, nics);
         sim.schedule.bars.push_back(
@@ -168,7 +177,8 @@ Schedule simulate_gather(Simulation sim) {
     const double arrival = std::max(place.per_host > 1 ? rates.local_alpha_us + inside : 0,
                                     place.hosts > 1 ? rates.nic_alpha_us + between : 0);
     if (ranks > 1) sim.schedule.bars.push_back({rank, 0, rank, false, false, 0, arrival});
-    sim.schedule.bars.push_back({rank, 0, rank, true, false, ranks > 1 ? arrival : 0, (ranks > 1 ? arrival : 0) + compute});
+    sim.schedule.bars.push_back(
+        {rank, 0, rank, true, false, ranks > 1 ? arrival : 0, (ranks > 1 ? arrival : 0) + compute});
   }
   sim.schedule.is_transfer_bound = ranks > 1;
   return sim.result(1);
@@ -180,8 +190,10 @@ Schedule simulate_exchange(Simulation sim, const ModelShape& shape, const Work& 
   const int heads = (shape.heads / split.tp + split.cp - 1) / split.cp;
   const int kv_heads = (kv_heads_per_rank(shape, split.tp) + split.cp - 1) / split.cp;
   const double out = time.transfer_us * (heads + 2.0 * kv_heads) / (2.0 * heads + 2.0 * kv_heads);
-  const double pairs = static_cast<double>(visible_pairs(band_of(shape.mask), 0, work.tokens, 0, work.tokens));
-  const double compute = pairs * 4 * shape.head_dim * heads * static_cast<double>(work.micro_batch) / sim.rates().flop_per_us;
+  const double pairs =
+      static_cast<double>(visible_pairs(band_of(shape.mask), 0, work.tokens, 0, work.tokens));
+  const double compute =
+      pairs * 4 * shape.head_dim * heads * static_cast<double>(work.micro_batch) / sim.rates().flop_per_us;
   for (int rank = 0; rank < sim.ranks(); ++rank) {
     sim.schedule.bars.push_back({rank, 0, rank, false, false, 0, out});
     sim.schedule.bars.push_back({rank, 0, rank, true, false, out, out + compute});

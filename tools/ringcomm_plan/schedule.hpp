@@ -24,7 +24,7 @@ struct Schedule {
   int steps = 1;
   std::vector<Bar> bars{};
   double end_us = 0;
-  double compute_us = 0;  ///< of the busiest rank, without waiting
+  double compute_us = 0;           ///< of the busiest rank, without waiting
   bool is_transfer_bound = false;  ///< some rank waits for data after its first step
 };
 /// Forward. At most `steps_max` steps (0: all) are simulated. Cost: ranks x steps.

@@ -15,8 +15,9 @@ struct TileFit {
   std::int64_t rows_min = 0;  ///< of a rank
   std::int64_t rows_max = 0;
   bool divides = false;
-  double empty_share = 0;             ///< of the rows of all query tiles
-  std::int64_t even_tokens_below = 0;  ///< nearest lengths at which the tile divides every chunk; 0: none below
+  double empty_share = 0;  ///< of the rows of all query tiles
+  std::int64_t even_tokens_below =
+      0;  ///< nearest lengths at which the tile divides every chunk; 0: none below
   std::int64_t even_tokens_above = 0;
 };
 /// cp as checked by check_split. O(cp).

@@ -8,8 +8,8 @@
 namespace ringcomm::planner {
 namespace {
 
-constexpr double kBackwardWork = 2.5;       // five matrix products for two: attention notes 6.12
-constexpr double kGradientBytes = 4;        // dK and dV travel in fp32: attention notes 6.4
+constexpr double kBackwardWork = 2.5;  // five matrix products for two: attention notes 6.12
+constexpr double kGradientBytes = 4;   // dK and dV travel in fp32: attention notes 6.4
 constexpr std::string_view kCompute = "compute";
 constexpr std::string_view kLocal = "edge inside a host";
 constexpr std::string_view kNic = "NIC";
@@ -59,15 +59,16 @@ AttentionTime time_double_ring(const AttentionLoad& load, const CpPlace& place, 
   time.outer_transfer_us =
       rates.nic_alpha_us + bytes * senders / (std::min<double>(rates.nics, senders) * rates.nic_bytes_per_us);
   const double first_turn = ring_us(place.per_host, first, time.step_compute_us, time.step_transfer_us);
-  const double turn = ring_us(place.per_host, time.step_compute_us, time.step_compute_us, time.step_transfer_us);
+  const double turn =
+      ring_us(place.per_host, time.step_compute_us, time.step_compute_us, time.step_transfer_us);
   time.compute_us = first + (load.ranks - 1) * time.step_compute_us;
   time.transfer_us =
       turns * (place.per_host - 1) * time.step_transfer_us + (turns - 1) * time.outer_transfer_us;
   time.total_us = std::max(first_turn, time.outer_transfer_us) +
                   (turns - 2) * std::max(turn, time.outer_transfer_us) + turn;
-  time.limit = time.outer_transfer_us > turn                     ? kNic
+  time.limit = time.outer_transfer_us > turn                  ? kNic
                : time.step_transfer_us > time.step_compute_us ? kLocal
-                                                                 : kCompute;
+                                                              : kCompute;
   time.is_hidden = time.outer_transfer_us <= std::min(first_turn, turn) &&
                    time.step_transfer_us <= std::min(first, time.step_compute_us);
   return time;
@@ -78,7 +79,8 @@ AttentionTime time_all_gather(const AttentionLoad& load, const CpPlace& place, c
   AttentionTime time{.steps = 1};
   const double bytes = load.kv_bytes + load.gradient_bytes;
   const double local = place.per_host > 1 ? local_us(bytes * (load.ranks - 1), rates) : 0;
-  const double network = place.hosts > 1 ? network_us(bytes * (load.ranks - place.per_host), place, rates, rates.nics) : 0;
+  const double network =
+      place.hosts > 1 ? network_us(bytes * (load.ranks - place.per_host), place, rates, rates.nics) : 0;
   time.compute_us = (load.first_step_flop + (load.ranks - 1) * load.step_flop) / rates.flop_per_us;
   time.step_compute_us = time.compute_us;
   time.step_transfer_us = time.transfer_us = std::max(local, network);
@@ -92,9 +94,12 @@ AttentionTime time_all_to_all(const AttentionLoad& load, const CpPlace& place, c
   AttentionTime time{.steps = 1};
   const double bytes = load.exchange_bytes;
   const double peers = load.ranks;
-  const double local = place.per_host > 1 ? 2 * rates.local_alpha_us + bytes * (place.per_host - 1) / peers / rates.local_bytes_per_us : 0;
+  const double local = place.per_host > 1 ? 2 * rates.local_alpha_us + bytes * (place.per_host - 1) / peers /
+                                                                           rates.local_bytes_per_us
+                                          : 0;
   const double leaving = bytes * place.per_host * (peers - place.per_host) / peers;
-  const double network = place.hosts > 1 ? rates.nic_alpha_us + network_us(leaving, place, rates, rates.nics) : 0;
+  const double network =
+      place.hosts > 1 ? rates.nic_alpha_us + network_us(leaving, place, rates, rates.nics) : 0;
   time.compute_us = time.step_compute_us = load.exchange_flop / rates.flop_per_us;
   time.transfer_us = time.step_transfer_us = std::max(local, network);
   time.total_us = time.compute_us + time.transfer_us;
@@ -122,8 +127,9 @@ std::string refusal_of(Strategy strategy, const ModelShape& shape, const Split& 
   return {};
 }
 
-AttentionLoad attention_load(const ModelShape& shape, const Work& work, const Split& split, std::int64_t tokens,
-                             const CpPlace& place, const Rates& rates, Direction direction) {
+AttentionLoad attention_load(const ModelShape& shape, const Work& work, const Split& split,
+                             std::int64_t tokens, const CpPlace& place, const Rates& rates,
+                             Direction direction) {
   AttentionLoad load{.ranks = split.cp};
   const double dim = shape.head_dim;
   const double item = static_cast<double>(bytes_of(shape.dtype));
@@ -153,18 +159,23 @@ AttentionLoad attention_load(const ModelShape& shape, const Work& work, const Sp
 AttentionTime attention_time(Strategy strategy, const AttentionLoad& load, const CpPlace& place,
                              const Rates& rates) {
   AttentionTime time;
-  if (load.ranks == 1 || strategy == Strategy::ring) time = time_ring(load, place, rates);
-  else if (strategy == Strategy::double_ring) time = time_double_ring(load, place, rates);
-  else if (strategy == Strategy::all_gather) time = time_all_gather(load, place, rates);
-  else time = time_all_to_all(load, place, rates);
+  if (load.ranks == 1 || strategy == Strategy::ring)
+    time = time_ring(load, place, rates);
+  else if (strategy == Strategy::double_ring)
+    time = time_double_ring(load, place, rates);
+  else if (strategy == Strategy::all_gather)
+    time = time_all_gather(load, place, rates);
+  else
+    time = time_all_to_all(load, place, rates);
   time.exposed_us = std::max(0.0, time.total_us - time.compute_us);
   return time;
 }
 
-std::int64_t tokens_to_hide(const ModelShape& shape, const Work& work, const Split& split, const CpPlace& place,
-                            const Rates& rates) {
+std::int64_t tokens_to_hide(const ModelShape& shape, const Work& work, const Split& split,
+                            const CpPlace& place, const Rates& rates) {
   const auto hides = [&](std::int64_t shard) {
-    const AttentionLoad load = attention_load(shape, work, split, shard * split.cp, place, rates, Direction::forward);
+    const AttentionLoad load =
+        attention_load(shape, work, split, shard * split.cp, place, rates, Direction::forward);
     return attention_time(Strategy::ring, load, place, rates).is_hidden;
   };
   // Compute grows with the square of the shard, the transfer linearly: one sign change.

@@ -29,17 +29,18 @@ enum class Direction : std::uint8_t { forward, backward };
 
 /// What one rank does in one layer on one micro-batch: plain numbers, everything known.
 struct AttentionLoad {
-  int ranks = 1;             ///< of the CP group
-  double kv_bytes = 0;       ///< K and V of the largest shard that one TP rank has
-  double gradient_bytes = 0;  ///< of K and V, travelling back; 0 in forward
-  double exchange_bytes = 0;  ///< Q, K, V and O of one rank (all-to-all)
-  double step_flop = 0;      ///< of the busiest rank in a step
+  int ranks = 1;               ///< of the CP group
+  double kv_bytes = 0;         ///< K and V of the largest shard that one TP rank has
+  double gradient_bytes = 0;   ///< of K and V, travelling back; 0 in forward
+  double exchange_bytes = 0;   ///< Q, K, V and O of one rank (all-to-all)
+  double step_flop = 0;        ///< of the busiest rank in a step
   double first_step_flop = 0;  ///< step 0, the own block
-  double exchange_flop = 0;  ///< of one rank with its heads of the whole sequence (all-to-all)
-  int rails = 1;             ///< rings that heads are split over between hosts
+  double exchange_flop = 0;    ///< of one rank with its heads of the whole sequence (all-to-all)
+  int rails = 1;               ///< rings that heads are split over between hosts
 };
-AttentionLoad attention_load(const ModelShape& shape, const Work& work, const Split& split, std::int64_t tokens,
-                             const CpPlace& place, const Rates& rates, Direction direction);
+AttentionLoad attention_load(const ModelShape& shape, const Work& work, const Split& split,
+                             std::int64_t tokens, const CpPlace& place, const Rates& rates,
+                             Direction direction);
 
 struct AttentionTime {
   int steps = 1;
@@ -49,15 +50,16 @@ struct AttentionTime {
   double compute_us = 0;
   double transfer_us = 0;  ///< all of it, hidden or not
   double total_us = 0;
-  double exposed_us = 0;  ///< total - compute
+  double exposed_us = 0;     ///< total - compute
   std::string_view limit{};  ///< "compute", "edge inside a host", "NIC"
-  bool is_hidden = false;      ///< every transfer ends before the compute beside it
+  bool is_hidden = false;    ///< every transfer ends before the compute beside it
 };
 AttentionTime attention_time(Strategy strategy, const AttentionLoad& load, const CpPlace& place,
                              const Rates& rates);
 
-/// Shortest shard (tokens per rank) whose transfer hides behind the compute of its step; the latency counts; 2^40 if none does.
-std::int64_t tokens_to_hide(const ModelShape& shape, const Work& work, const Split& split, const CpPlace& place,
-                            const Rates& rates);
+/// Shortest shard (tokens per rank) whose transfer hides behind the compute of its step; the latency counts;
+/// 2^40 if none does.
+std::int64_t tokens_to_hide(const ModelShape& shape, const Work& work, const Split& split,
+                            const CpPlace& place, const Rates& rates);
 
 }  // namespace ringcomm::planner
