@@ -111,6 +111,8 @@ MIRROR_EXCEPTIONS = {
     "src/topology/readers/hwloc_devices.cpp": "hwloc_xml_test, hwloc_machines_test",
     "src/topology/readers/hwloc_matrix.cpp": "hwloc_xml_test, hwloc_machines_test",
     "src/topology/readers/hwloc_objects.cpp": "hwloc_xml_test, hwloc_machines_test",
+    "src/topology/readers/nvml_dlopen.cpp": "nvml_test",
+    "src/topology/readers/nvml_state.cpp": "nvml_test",
     "src/topology/readers/nccl_topo_builder.cpp": "nccl_topo_xml_test, nccl_topo_machines_test",
     "src/topology/readers/nccl_topo_links.cpp": "nccl_topo_xml_test, nccl_topo_machines_test",
     "src/topology/readers/nccl_topo_nets.cpp": "nccl_topo_xml_test, nccl_topo_machines_test",

@@ -60,4 +60,28 @@ std::vector<CoreInfo> read_synthetic_cores(const std::string& description,
   return cores_of(topology.get(), allowed_cpus);
 }
 
+Result<std::string> export_live_xml() {
+  const Topology topology = new_topology();
+  if (!topology) return Status::not_available("hwloc could not start");
+  // I/O objects are left out by default.
+  if (hwloc_topology_set_io_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0 ||
+      hwloc_topology_load(topology.get()) != 0)
+    return Status::not_available("hwloc could not read this machine");
+  if (hwloc_topology_is_thissystem(topology.get()) == 0)
+    return Status::not_available("hwloc was told to show another machine (HWLOC_XMLFILE, HWLOC_SYNTHETIC)");
+#if HWLOC_API_VERSION >= 0x00030000
+  constexpr unsigned long kFormat2 = HWLOC_TOPOLOGY_EXPORT_XML_FLAG_V2;
+#else
+  constexpr unsigned long kFormat2 = 0;
+#endif
+  char* buffer = nullptr;
+  int bytes = 0;
+  if (hwloc_topology_export_xmlbuffer(topology.get(), &buffer, &bytes, kFormat2) != 0)
+    return Status::not_available("hwloc could not export this machine as XML");
+  // The count includes the terminating zero.
+  std::string text(buffer, bytes > 0 ? static_cast<std::size_t>(bytes) - 1 : 0);
+  hwloc_free_xmlbuffer(topology.get(), buffer);
+  return text;
+}
+
 }  // namespace ringcomm::inline v0::topology::hwloc

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads cores, packages and memory nodes through hwloc, whose header only hwloc.cpp includes.
+// Reads the live machine through hwloc, whose header only hwloc.cpp includes.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "ringcomm/core/result.hpp"
 #include "ringcomm/topology/binding.hpp"
 
 namespace ringcomm::inline v0::topology::hwloc {
@@ -17,5 +18,9 @@ std::vector<CoreInfo> read_cores(std::span<const int> allowed_cpus);
 
 /// The same for an invented machine in hwloc's synthetic notation, for example "package:2 core:4 pu:2".
 std::vector<CoreInfo> read_synthetic_cores(const std::string& description, std::span<const int> allowed_cpus);
+
+/// This machine with its I/O objects, as XML of format 2: read by hwloc_xml, as a file is. not_available when
+/// hwloc fails or was told to describe another machine.
+Result<std::string> export_live_xml();
 
 }  // namespace ringcomm::inline v0::topology::hwloc
