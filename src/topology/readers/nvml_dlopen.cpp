@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 
+#include <string>
+
 #include "ringcomm/core/text.hpp"
 #include "topology/readers/nvml_api.hpp"
 
@@ -43,9 +45,9 @@ Api functions_of(void* library) {
 Result<Api> load_anew() {
   void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    const char* const reason = dlerror();
-    return Status::not_available(
-        concat("NVML is not there: ", reason == nullptr ? "no reason given" : reason));
+    const char* const error = dlerror();
+    const std::string reason = error == nullptr ? "no reason given" : error;
+    return Status::not_available(concat("NVML is not there: ", reason));
   }
   Return (*init)() = nullptr;
   resolve(library, init, "nvmlInit_v2");
