@@ -78,11 +78,16 @@ TEST(DisjointRingsTest, CloudNumberingOfTheCubeMesh) {
   EXPECT_EQ(plan_ring(graph).value().order, cover.front());
 }
 
-TEST(DisjointRingsTest, FourGpusOfTheCubeMesh) {
-  const auto graph = tests::nvlink_graph({"0122", "1021", "2201", "2110"});
+TEST(DisjointRingsTest, HalfACubeMesh) {
+  const auto graph = tests::nvlink_graph({"0112", "1021", "1202", "2120"});
   const auto set = plan_disjoint_rings(graph).value();
   expect_disjoint(graph, set);
-  EXPECT_EQ(set.rings.size(), 2U) << set.explanation;
+  ASSERT_EQ(set.rings.size(), 2U) << set.explanation;
+  EXPECT_EQ(set.rings[0].order, (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(set.rings[1].order, (std::vector{0, 2, 1, 3}));
+  EXPECT_TRUE(set.rings[0].both_directions);
+  EXPECT_EQ(set.links_used, 16);
+  EXPECT_EQ(set.links_total, 18);
 }
 
 TEST(DisjointRingsTest, CompleteGraphOfEightHasSevenDirectedRings) {
