@@ -10,14 +10,15 @@ namespace {
 // 25.781 (NVLink 2) are planned with (topology spec 2.1; NCCL graph/topo.h).
 constexpr double kPlannedShareOfRaw = 0.776;
 
+bool is_up(const NvLinkPort& port) { return port.is_active.value_or(false); }
+
 Bandwidth bandwidth_each(const Machine& machine, const CostModel& costs, const Link& link) {
   if (link.gb_per_s_each) {
     const double share = link.kind == LinkKind::c2c ? 1.0 : kPlannedShareOfRaw;
     return {.gb_per_s = *link.gb_per_s_each * share, .source = Source::evidence};
   }
   if (link.kind == LinkKind::c2c) return {};
-  const auto each = costs.nvlink_gb_per_s(machine.gpus[static_cast<std::size_t>(link.gpu)]);
-  return {.gb_per_s = each, .source = each ? Source::table : Source::unknown};
+  return bandwidth_of_one_link(machine.gpus[static_cast<std::size_t>(link.gpu)], costs);
 }
 
 LinkBundle bundle_of(const Machine& machine, const CostModel& costs, const Link& link) {
@@ -70,6 +71,15 @@ bool same_fabric(const Gpu& a, const Gpu& b) {
 
 }  // namespace
 
+Bandwidth bandwidth_of_one_link(const Gpu& gpu, const CostModel& costs) {
+  for (const auto& port : gpu.nvlink_ports) {
+    if (is_up(port) && port.gb_per_s)
+      return {.gb_per_s = *port.gb_per_s * kPlannedShareOfRaw, .source = Source::evidence};
+  }
+  const auto each = costs.nvlink_gb_per_s(gpu);
+  return {.gb_per_s = each, .source = each ? Source::table : Source::unknown};
+}
+
 std::vector<GpuLinks> collect_links(const Machine& machine, const CostModel& costs) {
   std::vector<GpuLinks> links(machine.gpus.size());
   for (const auto& link : machine.links) {
@@ -87,6 +97,12 @@ std::vector<GpuLinks> collect_links(const Machine& machine, const CostModel& cos
     } else if (!link.target) {
       own.has_unknown_end = true;  // with a bus id that no GPU has, it leads elsewhere
     }
+  }
+  // `nvidia-smi nvlink -s` tells that links are up and not where they lead.
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (links[i].gpus.empty() && links[i].switches.empty() && !links[i].cpu &&
+        std::ranges::any_of(machine.gpus[i].nvlink_ports, is_up))
+      links[i].has_unknown_end = true;
   }
   return links;
 }

@@ -33,6 +33,9 @@ struct GpuLinks {
 /// [Machine::gpus]
 std::vector<GpuLinks> collect_links(const Machine& machine, const CostModel& costs);
 
+/// For planning, as the GPU's ports tell it, else by its generation.
+Bandwidth bandwidth_of_one_link(const Gpu& gpu, const CostModel& costs);
+
 struct NvConnection {
   LinkBundle links{};
   bool is_switched = false;

@@ -41,10 +41,10 @@ const LinkBundle* PathBuilder::cpu_link(const DevicePlace& place) const {
 }
 
 Bandwidth PathBuilder::stated_nvlinks(int gpu_a, int gpu_b, int count) const {
-  const auto a = costs_.nvlink_gb_per_s(machine_.gpus[static_cast<std::size_t>(gpu_a)]);
-  const auto b = costs_.nvlink_gb_per_s(machine_.gpus[static_cast<std::size_t>(gpu_b)]);
-  if (!a || !b) return {};
-  return {.gb_per_s = std::min(*a, *b) * count, .source = Source::table};
+  const auto a = bandwidth_of_one_link(machine_.gpus[static_cast<std::size_t>(gpu_a)], costs_);
+  const auto b = bandwidth_of_one_link(machine_.gpus[static_cast<std::size_t>(gpu_b)], costs_);
+  if (!a.gb_per_s || !b.gb_per_s) return {};
+  return {.gb_per_s = std::min(*a.gb_per_s, *b.gb_per_s) * count, .source = std::min(a.source, b.source)};
 }
 
 std::optional<Path> PathBuilder::over_nvlink(int gpu_a, int gpu_b) const {

@@ -63,10 +63,18 @@ PciRoute below_one_bridge(const Machine& machine, const DevicePlace& from, const
 
 /// Whether the top of a chain is a root port, on a root bus: an upstream port or an endpoint behind a port
 /// that the source does not show is device 0 of another bus.
-bool is_on_root_bus(const PciDevice& top) { return top.id.bus == 0 || top.id.device != 0; }
+/// Cloud files give made-up ids (ffff:ff:01.0) to bridges of different sockets, which say nothing.
+bool is_on_root_bus(const PciDevice& top) {
+  const bool is_made_up = top.id.domain >= 0xffff && top.id.bus == 0xff;
+  return !is_made_up && (top.id.bus == 0 || top.id.device != 0);
+}
 
 PathClass over_host_bridge(const Machine& machine, const DevicePlace& from, const DevicePlace& to,
                            std::string& reason) {
+  if (from.numa_id && to.numa_id && from.numa_id != to.numa_id) {
+    reason = concat("between NUMA", *from.numa_id, " and NUMA", *to.numa_id);
+    return PathClass::sys;
+  }
   if (!from.chain.empty() && !to.chain.empty()) {
     const auto& a = pci_at(machine, from.chain.back());
     const auto& b = pci_at(machine, to.chain.back());
@@ -87,10 +95,6 @@ PathClass over_host_bridge(const Machine& machine, const DevicePlace& from, cons
   if (!from.numa_id || !to.numa_id) {
     reason = concat("NUMA node of ", name_of(machine, from.numa_id ? to.device : from.device), " unknown");
     return PathClass::unknown;
-  }
-  if (from.numa_id != to.numa_id) {
-    reason = concat("between NUMA", *from.numa_id, " and NUMA", *to.numa_id);
-    return PathClass::sys;
   }
   reason =
       concat("PCI place of ", name_of(machine, from.chain.empty() ? from.device : to.device), " unknown");

@@ -84,6 +84,19 @@ TEST(PathTest, BroadcomPairsOfLevelsAreOneSwitch) {
   EXPECT_EQ(class_of(paths_of(flat_tree(0x15b3, 0x197c)), gpu_ref(0), gpu_ref(1)), PathClass::pxb);
 }
 
+TEST(PathTest, MadeUpBusIdsSayNothingOfSockets) {
+  MachineMaker maker(2);
+  for (int i = 0; i < 2; ++i) {
+    const std::string digit = std::to_string(i + 1);
+    const int bridge = maker.pci("ffff:ff:0" + digit + ".0", std::nullopt, i);
+    maker.gpu("000" + digit + ":00:00.0", bridge, i);
+  }
+  EXPECT_EQ(class_of(paths_of(maker.machine), gpu_ref(0), gpu_ref(1)), PathClass::sys);
+  for (auto& pci : maker.machine.pci) pci.numa_node = {};
+  maker.machine.gpus[0].numa_node = {};
+  EXPECT_EQ(class_of(paths_of(maker.machine), gpu_ref(0), gpu_ref(1)), PathClass::unknown);
+}
+
 TEST(PathTest, HiddenHostBridgesArePhb) {
   EXPECT_EQ(class_of(paths_of(flat_tree(0x1000, 0xc030)), gpu_ref(0), gpu_ref(2)), PathClass::phb);
 }
@@ -150,6 +163,36 @@ TEST(PathTest, LinkWithUnknownEndLeavesThePairUnknown) {
   EXPECT_EQ(class_of(paths, gpu_ref(0), gpu_ref(1)), PathClass::unknown);
   EXPECT_NE(between(paths, gpu_ref(0), gpu_ref(1)).reason.find("unknown end"), std::string::npos);
   EXPECT_EQ(class_of(paths, gpu_ref(1), gpu_ref(2)), PathClass::node);
+}
+
+TEST(PathTest, PortsThatLeadNowhereKnownLeaveThePairUnknown) {
+  Machine machine = pcie_machine();
+  NvLinkPort port;
+  port.is_active = false;
+  machine.gpus[0].nvlink_ports = {port};
+  EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), gpu_ref(1)), PathClass::pix) << "a port that is down";
+  machine.gpus[0].nvlink_ports[0].is_active = true;
+  EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), gpu_ref(1)), PathClass::unknown);
+}
+
+TEST(PathTest, RawRateOfAPortGivesThePlannedOne) {
+  MachineMaker maker;
+  for (int i = 0; i < 2; ++i) {
+    maker.gpu("0000:0" + std::to_string(i + 1) + ":00.0", std::nullopt, 0);
+    auto& gpu = maker.machine.gpus.back();
+    gpu.compute_capability = {};
+    NvLinkPort port;
+    port.is_active = true;
+    port.gb_per_s = 26.562;
+    gpu.nvlink_ports = {port};
+  }
+  StatedPath stated{.from = gpu_ref(0), .to = gpu_ref(1), .path_class = PathClass::nvl};
+  stated.nvlinks = 18;
+  maker.machine.stated_paths.push_back(stated);
+  const auto paths = paths_of(maker.machine);
+  const auto& path = between(paths, gpu_ref(0), gpu_ref(1));
+  EXPECT_NEAR(path.bandwidth.gb_per_s.value_or(0), 370.8, 1);
+  EXPECT_EQ(path.bandwidth.source, Source::evidence);
 }
 
 TEST(PathTest, OneGpuInBetweenIsNvb) {
