@@ -73,7 +73,7 @@ struct RingSet {
   std::string explanation{};  ///< why these, in one sentence
 };
 /// Link-disjoint rings: no link is used twice in one direction. Found by search: the set that carries most
-/// (by links where a bandwidth is unknown), of equal ones the one with the most even shares; the best single
+/// (by links where a bandwidth is unknown), of equal ones one whose rings repeat least; the best single
 /// ring is among them where that costs nothing. One ring when the best single ring has an edge without links
 /// of its own
 /// (`links` 0: switch, PCIe, network), or when more rings would cross one resource. Where the search was cut

@@ -180,6 +180,30 @@ TEST(DisjointRingsTest, OneRingWhenItMustLeaveTheLinks) {
   EXPECT_EQ(set.rings.front().level_counts.front(), 2);
 }
 
+TEST(DisjointRingsTest, TheBestRingIsNotGivenUpForLinks) {
+  // The better levels make a ring without links, the others one of links.
+  auto graph = complete_graph(5, {.level = 1, .gb_per_s = 400.0, .links = 1});
+  for (int v = 0; v < 5; ++v) tests::join(graph, v, (v + 1) % 5, {.level = 0, .gb_per_s = 100.0, .links = 0});
+  const auto set = plan_disjoint_rings(graph).value();
+  ASSERT_EQ(set.rings.size(), 1U);
+  EXPECT_EQ(set.rings.front().order, (std::vector{0, 1, 2, 3, 4}));
+}
+
+TEST(DisjointRingsTest, OneRingWhenMoreCarryLess) {
+  auto graph = tests::cube_mesh();
+  for (auto& edge : graph.edges)
+    if (edge.links == 1) edge.gb_per_s = 2.0;
+  const auto set = plan_disjoint_rings(graph).value();
+  ASSERT_EQ(set.rings.size(), 1U) << set.explanation;
+  EXPECT_EQ(set.rings.front().bottleneck_gb_per_s, 50.0);
+}
+
+TEST(DisjointRingsTest, RingsRepeatAsLittleAsTheyCan) {
+  const auto set = plan_disjoint_rings(complete_graph(5, {.level = 0, .gb_per_s = 50.0, .links = 2})).value();
+  EXPECT_EQ(set.rings.size(), 4U) << set.explanation;
+  EXPECT_EQ(set.links_used, 40);
+}
+
 TEST(DisjointRingsTest, OneAndTwoVertices) {
   const auto one = plan_disjoint_rings(complete_graph(1)).value();
   EXPECT_EQ(one.rings.size(), 1U);
