@@ -25,11 +25,29 @@ Reading not_read(const char* source, const std::string& reason) {
 }
 
 #if RINGCOMM_HAVE_HWLOC && RINGCOMM_HAVE_PUGIXML
+/// Lines of a text that nobody sees say nothing.
+void forget_lines(Reading& reading) {
+  Machine& machine = reading.machine;
+  const auto forget = [](auto& parts) {
+    for (auto& part : parts) part.where.line = 0;
+  };
+  forget(machine.numa_nodes);
+  forget(machine.pci);
+  forget(machine.gpus);
+  forget(machine.nics);
+  for (Nic& nic : machine.nics) forget(nic.ports);
+  forget(machine.links);
+  forget(machine.stated_paths);
+  forget(reading.job.events);
+  forget(reading.skipped);
+}
+
 Reading read_hwloc() {
   const auto xml = topology::hwloc::export_live_xml();
   if (!xml.is_ok()) return not_read("hwloc", std::string(xml.status().message()));
   auto reading = topology::hwloc_xml::read(xml.value(), "hwloc");
   if (!reading.is_ok()) return not_read("hwloc", std::string(reading.status().message()));
+  forget_lines(reading.value());
   return std::move(reading).value();
 }
 #else

@@ -37,6 +37,7 @@ TEST(DiscoverTest, CoresComeThroughHwloc) {
   std::size_t cpus = 0;
   for (const CoreInfo& core : machine.cores) cpus += core.cpus.size();
   EXPECT_GE(cpus, allowed_cpus().size());
+  for (const NumaNode& node : machine.numa_nodes) EXPECT_EQ(node.where.line, 0) << "a line of no file";
 }
 #endif
 

@@ -132,6 +132,15 @@ void add_nic(const fs::path& directory, int position, Reading& reading) {
   }
 }
 
+/// x86 only: the CPU says whether a hypervisor runs it. The first CPU's flags are within the first bytes.
+std::optional<bool> is_virtual(const fs::path& root) {
+  const std::string text = read_small_file(root / "proc/cpuinfo", kBytesMax);
+  const auto flags = between(text, "\nflags", "\n");
+  if (!flags) return std::nullopt;
+  const auto words = words_of(*flags);
+  return std::ranges::find(words, "hypervisor") != words.end();
+}
+
 void add_memory_nodes(const fs::path& root, Machine& machine) {
   for (const fs::path& directory : sorted_entries(root / "sys/devices/system/node")) {
     const std::string name = directory.filename().string();
@@ -169,6 +178,7 @@ Reading read(const fs::path& root) {
   Host& host = machine.hosts.emplace_back();
   host.name = line_of(root / "proc/sys/kernel/hostname");
   host.product = line_of(root / "sys/class/dmi/id/product_name");
+  host.is_virtual = is_virtual(root);
   const fs::path devices = root / "sys/bus/pci/devices";
   std::vector<fs::path> directories;
   for (const fs::path& entry : sorted_entries(devices)) {

@@ -100,6 +100,15 @@ TEST_F(SysfsPciTest, MemoryNodesByNumber) {
   EXPECT_EQ(machine.numa_distances[2].value, 40);
 }
 
+TEST_F(SysfsPciTest, VirtualMachinesAreToldByTheFlags) {
+  const auto is_virtual = [&] { return topology::sysfs_pci::read(root()).machine.hosts.at(0).is_virtual; };
+  EXPECT_EQ(is_virtual(), std::nullopt);
+  write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme hypervisor avx\nbugs\t:\n");
+  EXPECT_EQ(is_virtual(), true);
+  write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme avx\nbugs\t: hypervisor\n");
+  EXPECT_EQ(is_virtual(), false);
+}
+
 TEST_F(SysfsPciTest, HiddenCapabilitiesAreSaidOnce) {
   const Reading reading = topology::sysfs_pci::read(root());
   EXPECT_EQ(std::ranges::count(reading.skipped, std::string("config"), &Skipped::text), 1);
