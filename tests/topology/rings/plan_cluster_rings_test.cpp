@@ -241,6 +241,16 @@ TEST(ClusterRingsTest, PathsInsideAHostAreTheBest) {
       }
 }
 
+TEST(ClusterRingsTest, OnlyCommonRailsCountOnSameIndexNetworks) {
+  auto request = make_request(2, make_host(4, 2), Rails::same_index, 2);
+  request.hosts[1].nic_of_gpu = {1, 1, 2, 2};
+  const auto plan = plan_cluster_rings(request).value();
+  EXPECT_EQ(plan.rings.size(), 1U);
+  EXPECT_EQ(plan.cross_rail_hops, 0);
+  request.rails = Rails::full;
+  EXPECT_EQ(plan_cluster_rings(request).value().rings.size(), 2U);
+}
+
 TEST(ClusterRingsTest, HostOrderIsKept) {
   auto request = make_request(3, make_host(2, 1), Rails::same_index, 1);
   request.host_order = {2, 0, 1};
