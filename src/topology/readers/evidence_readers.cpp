@@ -6,11 +6,17 @@
 
 #include "ringcomm/config.hpp"
 #include "ringcomm/core/text.hpp"
+#include "topology/readers/gid_table.hpp"
+#include "topology/readers/ibstat.hpp"
+#include "topology/readers/ibstatus.hpp"
+#include "topology/readers/ibv_devinfo.hpp"
+#include "topology/readers/lspci.hpp"
 #include "topology/readers/nccl_log.hpp"
 #include "topology/readers/nvidia_smi_nvlink.hpp"
 #include "topology/readers/nvidia_smi_nvlink_remote.hpp"
 #include "topology/readers/nvidia_smi_p2p.hpp"
 #include "topology/readers/nvidia_smi_topo.hpp"
+#include "topology/readers/sysfs_ib.hpp"
 #if RINGCOMM_HAVE_PUGIXML
 #include "topology/readers/hwloc_xml.hpp"
 #include "topology/readers/nccl_graph_xml.hpp"
@@ -37,11 +43,17 @@ constexpr std::array kReaders {
              nvidia_smi_nvlink_remote::read},
       Reader{"nvidia-smi-nvlink", "nvidia-smi nvlink -s", nvidia_smi_nvlink::looks_like,
              nvidia_smi_nvlink::read},
+      Reader{"lspci", "lspci -vvv", lspci::looks_like, lspci::read},
+      Reader{"ibstat", "ibstat", ibstat::looks_like, ibstat::read},
+      Reader{"ibstatus", "ibstatus", ibstatus::looks_like, ibstatus::read},
+      Reader{"ibv_devinfo", "ibv_devinfo -v", ibv_devinfo::looks_like, ibv_devinfo::read},
+      Reader{"gid-table", "show_gids", gid_table::looks_like, gid_table::read},
       Reader{"nccl-log", "NCCL_DEBUG=INFO", nccl_log::looks_like, nccl_log::read},
 };
 
-// std::array of no elements has no pointer to give; a tree reader makes this a plain array.
-constexpr std::array<TreeReader, 0> kTreeReaders{};
+constexpr std::array kTreeReaders{
+    TreeReader{"sysfs-ib", "/sys/class/infiniband", sysfs_ib::looks_like, sysfs_ib::read},
+};
 
 }  // namespace
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// GID tables: `show_gids`, or the GID lines of `ibv_devinfo -v` without the device above them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ringcomm/topology/evidence.hpp"
+
+namespace ringcomm::inline v0::topology::gid_table {
+
+bool looks_like(std::string_view text);
+/// corrupt_data: a device or a port without its id, or not one device.
+Result<Reading> read(std::string_view text, const std::string& file);
+
+}  // namespace ringcomm::inline v0::topology::gid_table

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ibstatus`: the state of each InfiniBand port.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ringcomm/topology/evidence.hpp"
+
+namespace ringcomm::inline v0::topology::ibstatus {
+
+bool looks_like(std::string_view text);
+/// corrupt_data: a device or a port without its id, or not one device.
+Result<Reading> read(std::string_view text, const std::string& file);
+
+}  // namespace ringcomm::inline v0::topology::ibstatus
