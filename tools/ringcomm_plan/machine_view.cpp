@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/topology/cluster_rings.hpp"
+#include "ringcomm/topology/discover.hpp"
 #include "ringcomm/topology/evidence.hpp"
 #include "ringcomm/topology/machine_rings.hpp"
 #include "try.hpp"
@@ -15,7 +17,7 @@
 namespace ringcomm::planner {
 namespace {
 
-constexpr std::size_t kSkippedShown = 5;
+constexpr std::size_t kSkippedShown = 3;
 
 Result<std::string> read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -32,6 +34,7 @@ Result<CostModel> cost_model(const MachineOptions& options) {
 }
 
 MergedEvidence gather_evidence(const MachineOptions& options, MachineView& view) {
+  if (options.is_live) return discover_machine();
   std::vector<UnreadFile> unread;
   const std::vector<std::filesystem::path> paths(options.evidence.begin(), options.evidence.end());
   MergedEvidence merged = merge_evidence(read_evidence_paths(paths, unread));
@@ -40,40 +43,68 @@ MergedEvidence gather_evidence(const MachineOptions& options, MachineView& view)
 }
 
 void add_notes(const MergedEvidence& evidence, MachineView& view) {
+  std::vector<std::string> skips;
+  std::set<std::string> seen;
+  for (const Skipped& skipped : evidence.skipped) {
+    std::string note = concat("skipped ", skipped.where.to_text(), ": ", skipped.reason);
+    if (seen.insert(note).second) skips.push_back(std::move(note));
+  }
   for (const Contradiction& difference : evidence.contradictions) {
     view.notes.push_back(concat(difference.subject, ": ", difference.first, " (",
                                 difference.first_where.to_text(), ") or ", difference.second, " (",
                                 difference.second_where.to_text(), ")"));
   }
-  for (std::size_t i = 0; i < std::min(evidence.skipped.size(), kSkippedShown); ++i) {
-    const Skipped& skipped = evidence.skipped[i];
-    view.notes.push_back(concat("skipped ", skipped.where.to_text(), ": ", skipped.reason));
-  }
-  if (evidence.skipped.size() > kSkippedShown)
-    view.notes.push_back(concat(evidence.skipped.size() - kSkippedShown, " more skipped"));
+  view.notes.insert(view.notes.end(), skips.begin(),
+                    skips.begin() + static_cast<std::ptrdiff_t>(std::min(skips.size(), kSkippedShown)));
+  if (skips.size() > kSkippedShown)
+    view.notes.push_back(concat(skips.size() - kSkippedShown, " more skipped"));
 }
 
-/// The slowest edge of the best ring: its class name, bandwidth after sharing, and latency.
-Edge slowest_edge(const MachineRings& rings, const CostModel& costs, const Machine& machine) {
-  Edge edge;
-  edge.bandwidth.gb_per_s = rings.best.bottleneck_gb_per_s;
-  const auto& steps = rings.steps.empty() ? std::vector<RingStep>{} : rings.steps.back();
-  const RingStep* slowest = nullptr;
-  for (const RingStep& step : steps) {
-    const bool is_slower =
-        slowest == nullptr || !step.bandwidth.gb_per_s ||
-        (slowest->bandwidth.gb_per_s && *step.bandwidth.gb_per_s < *slowest->bandwidth.gb_per_s);
-    if (is_slower) slowest = &step;
-    if (slowest == &step && !step.bandwidth.gb_per_s) break;  // an unknown edge decides
+int host_of(const Machine& machine, DeviceRef device) {
+  const auto position = static_cast<std::size_t>(device.position);
+  return device.kind == PartKind::gpu ? machine.gpus[position].host : machine.numa_nodes[position].host;
+}
+
+/// The edges of the best single ring that stay inside a host.
+std::vector<RingStep> inside_steps(const MachineRings& rings, const Machine& machine) {
+  std::size_t which = 0;
+  while (which < rings.rings.rings.size() && rings.rings.rings[which].order != rings.best.order) ++which;
+  std::vector<RingStep> inside;
+  if (which >= rings.steps.size()) return inside;
+  for (const RingStep& step : rings.steps[which]) {
+    if (host_of(machine, step.from) == host_of(machine, step.to)) inside.push_back(step);
   }
-  if (slowest == nullptr) return edge;
+  return inside;
+}
+
+/// The slowest edge of the best ring: its class name, bandwidth after sharing, and latency. An edge of
+/// unknown bandwidth decides.
+Edge slowest_edge(const MachineRings& rings, const PathMatrix& paths, const Machine& machine) {
+  Edge edge;
+  const std::vector<RingStep> steps = inside_steps(rings, machine);
+  const auto slowest = std::min_element(steps.begin(), steps.end(), [](const RingStep& a, const RingStep& b) {
+    return a.bandwidth.gb_per_s.value_or(0) < b.bandwidth.gb_per_s.value_or(0);
+  });
+  if (slowest == steps.end()) return edge;
   edge.name = slowest->level;
-  edge.bandwidth.source = slowest->bandwidth.source;
-  const PathMatrix paths = derive_paths(machine, costs);
+  edge.bandwidth = slowest->bandwidth;
+  // The whole ring's figure counts what edges share; with several hosts it is that of the network.
+  if (machine.hosts.size() <= 1) edge.bandwidth.gb_per_s = rings.best.bottleneck_gb_per_s;
   const std::size_t from = paths.find(slowest->from);
   const std::size_t to = paths.find(slowest->to);
   if (from < paths.devices.size() && to < paths.devices.size()) edge.alpha_us = paths.at(from, to).alpha_us;
   return edge;
+}
+
+/// Link-disjoint rings carry their shares at once, where their bandwidths are known.
+std::optional<double> all_rings(const RingSet& set) {
+  if (set.rings.size() < 2) return std::nullopt;
+  double sum = 0;
+  for (const RingOrder& ring : set.rings) {
+    if (!ring.bottleneck_gb_per_s) return std::nullopt;
+    sum += *ring.bottleneck_gb_per_s * (ring.both_directions ? 2 : 1);
+  }
+  return sum;
 }
 
 /// NICs that the matching uses, and the slowest of them.
@@ -95,7 +126,7 @@ void add_nics(const Machine& machine, const MachineRings& rings, const CostModel
     }
   }
   if (!machine.has_nic_evidence) return;
-  fabric.nics_per_host = static_cast<int>(used.size());
+  fabric.nics_per_host = static_cast<int>(used.size()) / fabric.hosts;
   fabric.nic = {.name = "NIC", .bandwidth = {}, .alpha_us = costs.of(PathClass::net).alpha_us};
   if (slowest && is_known) fabric.nic.bandwidth = {.gb_per_s = slowest, .source = Source::evidence};
 }
@@ -108,12 +139,14 @@ Status add_machine(const MachineOptions& options, MachineView& view) {
   if (machine.gpus.empty() && machine.numa_nodes.empty())
     return Status::not_found(view.unread.empty() ? "the evidence shows no GPU and no NUMA node"
                                                  : view.unread.front());
-  PLAN_TRY_ASSIGN(const MachineRings rings, plan_machine_rings(machine, derive_paths(machine, costs)));
+  const PathMatrix paths = derive_paths(machine, costs);
+  PLAN_TRY_ASSIGN(const MachineRings rings, plan_machine_rings(machine, paths));
   Fabric& fabric = view.fabric;
   fabric.hosts = static_cast<int>(std::max<std::size_t>(1, machine.hosts.size()));
   fabric.gpus_per_host = static_cast<int>(rings.graph.devices.size()) / fabric.hosts;
+  view.has_gpus = !machine.gpus.empty();
   fabric.origin = options.is_live ? "this machine" : concat("read from ", options.evidence.front());
-  fabric.local = slowest_edge(rings, costs, machine);
+  fabric.local = slowest_edge(rings, paths, machine);
   add_nics(machine, rings, costs, fabric);
   for (const RingOrder& ring : rings.rings.rings) {
     ShownRing shown{.names = {}, .gb_per_s = ring.bottleneck_gb_per_s, .share = ring.share};
@@ -123,6 +156,10 @@ Status add_machine(const MachineOptions& options, MachineView& view) {
     view.rings.push_back(std::move(shown));
   }
   view.rings_explained = rings.rings.explanation;
+  view.all_rings_gb_per_s = all_rings(rings.rings);
+  if (!machine.has_link_evidence && machine.gpus.size() > 1)
+    view.notes.push_back(
+        "the evidence cannot show NVLinks: rings are over PCIe (nvidia-smi topo -m shows them)");
   return {};
 }
 
@@ -142,28 +179,33 @@ void apply_flags(const MachineOptions& options, Fabric& fabric) {
   fabric.gpu_gb = options.gpu_gb;
 }
 
+/// Where neither flags nor evidence count GPUs, as many ranks as asked for run on the hosts.
+Status assume_ranks(Options& options, int ranks, Fabric& fabric) {
+  if (ranks % fabric.hosts != 0) {
+    return Status::invalid_argument(
+        concat("hosts ", fabric.hosts, " must divide ranks ", ranks, " (or give --gpus)"));
+  }
+  fabric.gpus_per_host = ranks / fabric.hosts;
+  options.assumed.push_back(concat(fabric.hosts, fabric.hosts == 1 ? " host" : " hosts", " with ",
+                                   fabric.gpus_per_host, fabric.gpus_per_host == 1 ? " rank" : " ranks",
+                                   fabric.hosts == 1 ? "" : " each"));
+  return {};
+}
+
 }  // namespace
 
 Result<MachineView> view_machine(Options& options) {
   MachineView view;
   const MachineOptions& machine = options.machine;
   Fabric& fabric = view.fabric;
-  const bool has_evidence = machine.is_live || !machine.evidence.empty();
-  if (has_evidence) PLAN_TRY(add_machine(machine, view));
+  if (machine.is_live || !machine.evidence.empty()) PLAN_TRY(add_machine(machine, view));
   apply_flags(machine, fabric);
   const Request& request = options.request;
+  const bool has_count = view.has_gpus || machine.gpus;
   const int product =
       request.tp.value_or(1) * request.cp.value_or(1) * request.pp.value_or(1) * request.dp.value_or(1);
-  int ranks =
-      options.ranks.value_or(has_evidence || machine.gpus ? fabric.hosts * fabric.gpus_per_host : product);
-  if (!has_evidence && !machine.gpus) {
-    if (ranks % fabric.hosts != 0)
-      return Status::invalid_argument(
-          concat("hosts ", fabric.hosts, " must divide ranks ", ranks, " (or give --gpus)"));
-    fabric.gpus_per_host = ranks / fabric.hosts;
-    options.assumed.push_back(concat("a machine of ", fabric.hosts, fabric.hosts == 1 ? " host" : " hosts",
-                                     " with ", fabric.gpus_per_host, " ranks each"));
-  }
+  const int ranks = options.ranks.value_or(has_count ? fabric.hosts * fabric.gpus_per_host : product);
+  if (!has_count) PLAN_TRY(assume_ranks(options, ranks, fabric));
   if (ranks > fabric.hosts * fabric.gpus_per_host) {
     return Status::invalid_argument(concat("ranks ", ranks, " exceed hosts ", fabric.hosts, " x GPUs ",
                                            fabric.gpus_per_host, " = ", fabric.hosts * fabric.gpus_per_host));

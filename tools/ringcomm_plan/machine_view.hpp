@@ -17,9 +17,11 @@ struct ShownRing {
 };
 struct MachineView {
   Fabric fabric{};
+  bool has_gpus = false;           ///< the evidence shows them
   std::vector<ShownRing> rings{};  ///< of one host
   std::string rings_explained{};
-  std::string scheme{};  ///< between hosts: "rail_rings", ...; empty with one host
+  std::optional<double> all_rings_gb_per_s{};  ///< of several link-disjoint rings together
+  std::string scheme{};                        ///< between hosts: "rail_rings", ...; empty with one host
   std::string scheme_explained{};
   int nics_used = 0;
   int nics_total = 0;

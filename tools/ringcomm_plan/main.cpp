@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ringcomm-plan: how to split a model and its sequence over these machines, and what it will cost.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -72,6 +73,9 @@ Outcome check(const Options& options) {
   const auto choice = choose(request);
   if (!choice.is_ok()) return {choice.status(), kUsage};
   const Split& split = choice.value().best.split;
+  constexpr int kRanksOfASecond = 32;
+  if (split.cp >= kRanksOfASecond && isatty(STDERR_FILENO) == 1)
+    fmt::print(stderr, "proving {} slices ...\n", split.cp);
   const auto report = check_plan(request, split, *request.strategy, options.check);
   if (!report.is_ok())
     return {report.status(), report.status().code() == StatusCode::not_available ? kFailed : kUnproved};

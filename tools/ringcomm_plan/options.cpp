@@ -96,6 +96,7 @@ void add_machine_flags(CLI::App& app, Options& options) {
     app.add_option(name, target, text)->check(CLI::PositiveNumber)->group("Machine")->type_name("N");
   };
   app.add_option("FILE", machine.evidence, "evidence of one host")->group("Machine");
+  app.add_flag("--live", machine.is_live, "this machine")->group("Machine");
   add("--hosts", machine.hosts, "hosts, all alike (default 1)");
   add("--gpus", machine.gpus, "ranks of a host");
   add("--nics", machine.nics, "NICs of a host that carry data");

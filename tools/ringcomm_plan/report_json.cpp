@@ -104,6 +104,7 @@ json machine_json(const Report& report) {
           {"gpu_gb", known(fabric.gpu_gb)},
           {"origin", fabric.origin},
           {"rings", rings},
+          {"all_rings_gb_per_s", known(report.machine.all_rings_gb_per_s)},
           {"between_hosts", report.machine.scheme.empty()
                                 ? json(nullptr)
                                 : json{{"scheme", report.machine.scheme},

@@ -40,8 +40,8 @@ std::string head_of(const Report& report) {
                   name_of(shape.mask), request.work.tokens, request.work.batch, name_of(request.work.phase));
   text += fmt::format("          KV of the sequence, all layers: {}\n",
                       format_gb(kv_bytes_of_sequence(shape, request.work.tokens)));
-  text += fmt::format("Machine   {} ranks on {} x {}{}\n", request.ranks, fabric.hosts, fabric.gpus_per_host,
-                      fabric.origin.empty() ? "" : ", " + fabric.origin);
+  text += fmt::format("Machine   {} rank{} on {} x {}{}\n", request.ranks, request.ranks == 1 ? "" : "s",
+                      fabric.hosts, fabric.gpus_per_host, fabric.origin.empty() ? "" : ", " + fabric.origin);
   if (fabric.gpus_per_host > 1)
     text += fmt::format("          {}\n", edge_text(fabric.local, "edge inside a host"));
   if (fabric.hosts > 1) {
@@ -66,18 +66,20 @@ std::string head_of(const Report& report) {
 std::string plan_of(const Report& report) {
   const Candidate& best = report.choice.best;
   const Request& request = report.options.request;
-  std::string text = fmt::format("\nPlan      TP {} x CP {} x PP {} x DP {}, {}, {} layout ({})\n",
-                                 best.split.tp, best.split.cp, best.split.pp, best.split.dp,
-                                 best.split.cp == 1 ? "no ring" : name_of(best.strategy),
-                                 name_of(layout_of(request.shape, request.work)), report.choice.reason);
+  std::string text = fmt::format(
+      "\nPlan      TP {} x CP {} x PP {} x DP {}, {}{} ({})\n", best.split.tp, best.split.cp, best.split.pp,
+      best.split.dp, best.split.cp == 1 ? "no ring" : name_of(best.strategy),
+      best.split.cp == 1 ? "" : concat(", ", name_of(layout_of(request.shape, request.work)), " layout"),
+      report.choice.reason);
   for (const ShownRing& ring : report.machine.rings) {
+    if (ring.names.size() < 2) continue;
     text +=
         fmt::format("Ring      {}{}{}\n", join(ring.names, " ", kNamesShown),
                     ring.gb_per_s ? fmt::format("   {:.4g} GB/s", *ring.gb_per_s) : "   bandwidth unknown",
                     ring.share < 1 ? fmt::format(", {:.0f} % of the heads", 100 * ring.share) : "");
   }
   if (report.machine.rings.empty() && best.split.cp > 1)
-    text += "Ring      as ranks are numbered: no evidence of the machine (FILE)\n";
+    text += "Ring      as ranks are numbered: no evidence of the machine (FILE or --live)\n";
   if (!report.machine.rings_explained.empty())
     text += fmt::format("          {}\n", report.machine.rings_explained);
   if (!report.machine.scheme.empty()) {
