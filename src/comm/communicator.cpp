@@ -13,6 +13,7 @@
 #include "comm/settings.hpp"
 #include "core/try.hpp"
 #include "device/host/fork_guard.hpp"
+#include "ringcomm/core/log.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0 {
@@ -45,6 +46,8 @@ Status find_place(CommState& state, Bootstrap& bootstrap, const TopologyWish& wi
   state.ring_order = std::move(agreed.ring_order);
   state.is_order_forced = !wish.ring_order.empty();
   state.speeds = agreed.speeds;
+  if (state.rank == 0 && log_level() >= LogLevel::info)
+    log(LogLevel::info, explain_ring(state.places, state.ring_order));
   return {};
 }
 

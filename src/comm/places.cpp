@@ -13,7 +13,7 @@
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
 #include "ringcomm/core/text.hpp"
-#include "ringcomm/topology/ring_order.hpp"
+#include "ringcomm/topology/rank_order.hpp"
 
 namespace ringcomm::inline v0::comm {
 namespace {
@@ -152,36 +152,22 @@ Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, co
   return agreement;
 }
 
-Result<std::vector<int>> ring_over(std::span<const Place> places) {
-  // Ranks of one place are neighbours in every best ring, so places are ordered, not ranks.
-  std::vector<Place> spots;
-  std::vector<std::vector<int>> ranks_at;
-  for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    const auto known = std::ranges::find(spots, places[rank]);
-    const auto spot = static_cast<std::size_t>(known - spots.begin());
-    if (known == spots.end()) {
-      spots.push_back(places[rank]);
-      ranks_at.emplace_back();
-    }
-    ranks_at[spot].push_back(static_cast<int>(rank));
+std::string explain_ring(std::span<const Place> places, std::span<const int> order) {
+  constexpr std::size_t kShown = 64;
+  std::string text = "ring order";
+  int nodes = 0;
+  int packages = 0;
+  int hosts = 0;
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    if (at < kShown) text += concat(" ", order[at]);
+    const Place& a = places[static_cast<std::size_t>(order[at])];
+    const Place& b = places[static_cast<std::size_t>(order[(at + 1) % order.size()])];
+    if (a == b) continue;
+    ++(a.host != b.host ? hosts : a.package != b.package ? packages : nodes);
   }
-  RingGraph graph;
-  graph.size = static_cast<int>(spots.size());
-  graph.edges.resize(spots.size() * spots.size());
-  for (int from = 0; from < graph.size; ++from) {
-    for (int to = 0; to < graph.size; ++to) {
-      const Place& a = spots[static_cast<std::size_t>(from)];
-      const Place& b = spots[static_cast<std::size_t>(to)];
-      graph.at(from, to).level = a.host != b.host ? 2 : a.package != b.package ? 1 : 0;
-    }
-  }
-  RINGCOMM_TRY_ASSIGN(const RingOrder best, plan_ring(graph));
-  std::vector<int> order;
-  for (const int spot : best.order) {
-    const auto& ranks = ranks_at[static_cast<std::size_t>(spot)];
-    order.insert(order.end(), ranks.begin(), ranks.end());
-  }
-  return order;
+  if (order.size() > kShown) text += " ...";
+  return concat(text, ": of ", order.size(), " edges ", hosts, " go to another host, ", packages,
+                " to another package, ", nodes, " to another memory node");
 }
 
 Result<std::vector<int>> parse_ring_order(std::string_view text, std::string_view source) {

@@ -12,16 +12,11 @@
 #include "ringcomm/bootstrap/bootstrap.hpp"
 #include "ringcomm/core/placement.hpp"
 #include "ringcomm/topology/machine.hpp"
+#include "ringcomm/topology/rank_order.hpp"
 
 namespace ringcomm::inline v0::comm {
 
-/// Where one rank runs, as far as a path between two of them is concerned. -1: unknown, or several.
-struct Place {
-  std::uint64_t host = 0;  ///< hash of the kernel's boot id
-  std::int32_t package = -1;
-  std::int32_t memory_node = -1;
-  friend bool operator==(const Place&, const Place&) = default;
-};
+using Place = RankPlace;  // host: hash of the kernel's boot id
 
 /// GB/s that were measured (`ringcomm-perf --calibrate`); 0: not measured.
 struct MeasuredSpeeds {
@@ -53,10 +48,8 @@ struct Agreement {
 Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, const Placement* inherited,
                                   Deadline deadline);
 
-/// The ring of least cost over these places, begun at rank 0: hosts are entered once, packages of a host
-/// once, memory nodes of a package once; ranks that share a place are neighbours. Where the order 0, 1, 2,
-/// ... costs no more, it is the result.
-Result<std::vector<int>> ring_over(std::span<const Place> places);
+/// One line: the order, and how many of its edges leave a memory node, a package, a host.
+std::string explain_ring(std::span<const Place> places, std::span<const int> order);
 
 /// "2,0,1" or "2 0 1" for `ranks` ranks. invalid_argument names `source` and what is wrong.
 Result<std::vector<int>> parse_ring_order(std::string_view text, std::string_view source);

@@ -68,19 +68,5 @@ struct MachineRings {
 Result<MachineRings> plan_machine_rings(const Machine& machine, const PathMatrix& paths,
                                         const RingOptions& options = {});
 
-/// A hardware-free description for a fake machine in tests and for `RINGCOMM_TOPO_FILE`: positions of the
-/// ranks of one host on its cores, in ring order: rank i runs on placements[i], and the KV ring visits
-/// ring[0], ring[1], ...
-struct HostRanks {
-  std::vector<Placement> placements{};  ///< [ranks]
-  std::vector<int> ring{};              ///< a permutation of the ranks
-  std::string explanation{};
-};
-/// Ranks without GPUs: spread over the NUMA nodes with CPUs, neighbours in the ring share a node.
-/// local_ranks <= 0 gives none; unknown cores leave the placements empty and the ring in rank order.
-HostRanks plan_host_ranks(const Machine& machine, const CostModel& costs, int local_ranks);
-/// The same for ranks that somebody else has placed (a launcher): rank i runs on placements[i].
-HostRanks order_host_ranks(const Machine& machine, const CostModel& costs, std::vector<Placement> placements);
-
 }  // namespace ringcomm::inline v0
 #pragma GCC visibility pop
