@@ -92,7 +92,6 @@ void add_nic_detours(const DetourInput& input, PathMatrix& matrix) {
     if (matrix.devices[nic].kind != PartKind::nic) continue;
     const auto rate =
         port_gb_per_s(input.machine.nics[static_cast<std::size_t>(matrix.devices[nic].position)]);
-    if (!rate) continue;
     std::vector<std::size_t> near;
     for (const std::size_t gpu : gpus) {
       if (matrix.at(gpu, nic).path_class <= PathClass::pxb) near.push_back(gpu);
@@ -104,10 +103,18 @@ void add_nic_detours(const DetourInput& input, PathMatrix& matrix) {
         continue;
       const auto via = std::ranges::find_if(near, [&](std::size_t peer) {
         const Path& nvlink = matrix.at(gpu, peer);
-        return input.places[peer].host == input.places[gpu].host && nvlink.path_class == PathClass::nvl &&
-               nvlink.bandwidth.gb_per_s && *nvlink.bandwidth.gb_per_s >= kNvlinkPerNicMin * *rate;
+        if (input.places[peer].host != input.places[gpu].host || nvlink.path_class != PathClass::nvl)
+          return false;
+        // Without both rates the first neighbour is found, to say that its way was not looked at.
+        return !rate || !nvlink.bandwidth.gb_per_s || *nvlink.bandwidth.gb_per_s >= kNvlinkPerNicMin * *rate;
       });
       if (via == near.end()) continue;
+      if (!rate || !matrix.at(gpu, *via).bandwidth.gb_per_s) {
+        path.reason =
+            concat(path.reason, "; the way over ", name_of(input.machine, input.places[*via].device),
+                   " is not judged: rate of ", rate ? "its NVLinks" : "the NIC", " unknown");
+        continue;
+      }
       Path detour{.path_class = PathClass::pxn};
       detour.bandwidth = slower(matrix.at(gpu, *via).bandwidth, matrix.at(*via, nic).bandwidth);
       detour.crosses = matrix.at(*via, nic).crosses;

@@ -58,6 +58,21 @@ SwitchKey switch_key(const Machine& machine, const Link& link) {
   return {machine.gpus[static_cast<std::size_t>(link.gpu)].host, link.target};
 }
 
+/// The end as the link says it, else by its target: a GPU of this machine, or the hidden switch.
+Link resolved(const Machine& machine, Link link) {
+  if (link.end != LinkEnd::unknown || !link.target) return link;
+  const int host = machine.gpus[static_cast<std::size_t>(link.gpu)].host;
+  const auto peer = std::ranges::find_if(
+      machine.gpus, [&](const Gpu& gpu) { return gpu.host == host && gpu.bus == link.target; });
+  if (link.target->is_hidden_switch()) {
+    link.end = LinkEnd::nvswitch;
+  } else if (peer != machine.gpus.end()) {
+    link.end = LinkEnd::gpu;
+    link.peer = static_cast<int>(peer - machine.gpus.begin());
+  }
+  return link;
+}
+
 LinkBundle total(const std::map<SwitchKey, LinkBundle>& switches) {
   LinkBundle all = switches.begin()->second;
   for (auto next = std::next(switches.begin()); next != switches.end(); ++next) all = sum(all, next->second);
@@ -82,9 +97,10 @@ Bandwidth bandwidth_of_one_link(const Gpu& gpu, const CostModel& costs) {
 
 std::vector<GpuLinks> collect_links(const Machine& machine, const CostModel& costs) {
   std::vector<GpuLinks> links(machine.gpus.size());
-  for (const auto& link : machine.links) {
-    if (link.gpu < 0 || static_cast<std::size_t>(link.gpu) >= links.size()) continue;
-    if (link.count == 0) continue;  // said to be off
+  for (const auto& written : machine.links) {
+    if (written.gpu < 0 || static_cast<std::size_t>(written.gpu) >= links.size()) continue;
+    if (written.count == 0) continue;  // said to be off
+    const Link link = resolved(machine, written);
     auto& own = links[static_cast<std::size_t>(link.gpu)];
     const LinkBundle bundle = bundle_of(machine, costs, link);
     if (link.kind == LinkKind::c2c || link.end == LinkEnd::numa_node) {
@@ -94,8 +110,8 @@ std::vector<GpuLinks> collect_links(const Machine& machine, const CostModel& cos
     } else if (link.end == LinkEnd::gpu && link.peer) {
       if (*link.peer == link.gpu) continue;  // a self link joins nothing; topology_checks reports it
       add(own.gpus, *link.peer, bundle);
-    } else if (!link.target) {
-      own.has_unknown_end = true;  // with a bus id that no GPU has, it leads elsewhere
+    } else if (link.end == LinkEnd::unknown || !link.target) {
+      own.has_unknown_end = true;  // a GPU whose bus id this machine has not is elsewhere
     }
   }
   // `nvidia-smi nvlink -s` tells that links are up and not where they lead.

@@ -212,7 +212,10 @@ TEST(PathTest, NicNearAPeerIsPxnWhenNvlinkIsTwiceAsFast) {
   for (auto& nic : machine.nics) nic.ports.front().gbit_per_s = 400;  // 50 GB/s; two NVLinks 40
   EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), nic_ref(1)), PathClass::node);
   for (auto& nic : machine.nics) nic.ports.front().gbit_per_s = {};
-  EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), nic_ref(1)), PathClass::node);
+  const auto paths = paths_of(machine);
+  EXPECT_EQ(class_of(paths, gpu_ref(0), nic_ref(1)), PathClass::node);
+  const auto& reason = between(paths, gpu_ref(0), nic_ref(1)).reason;
+  EXPECT_NE(reason.find("rate of the NIC unknown"), std::string::npos) << reason;
 }
 
 TEST(PathTest, GraceReachesItsCpuOverC2c) {
@@ -310,11 +313,10 @@ TEST(PathTest, MemoryOnlyNodesAreNoDevices) {
   EXPECT_EQ(paths_of(maker.machine).devices.size(), 2U);
 }
 
-/// One attribute that a class or a bandwidth of the pair (GPU0, GPU4) is made of.
+/// One attribute that a class or a bandwidth is made of.
 struct Attribute {
   std::string name;
   std::function<void(Machine&)> blank;
-  bool feeds_class = false;
 };
 
 std::vector<Attribute> attributes_of(const Machine& machine) {
@@ -326,10 +328,27 @@ std::vector<Attribute> attributes_of(const Machine& machine) {
   }
   for (std::size_t i = 0; i < machine.packages.size(); ++i)
     attributes.push_back({"vendor", [i](Machine& m) { m.packages[i].vendor.clear(); }});
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    attributes.push_back({"place of a GPU", [i](Machine& m) { m.gpus[i].pci = {}; }});
+    attributes.push_back({"node of a GPU", [i](Machine& m) { m.gpus[i].numa_node = {}; }});
+    attributes.push_back({"node of a GPU and its bridges", [i](Machine& m) {
+                            m.gpus[i].numa_node = {};
+                            for (auto& pci : m.pci) pci.numa_node = {};
+                          }});
+  }
+  for (std::size_t i = 0; i < machine.nics.size(); ++i) {
+    attributes.push_back({"place of a NIC", [i](Machine& m) { m.nics[i].pci = {}; }});
+    attributes.push_back({"node of a NIC", [i](Machine& m) { m.nics[i].numa_node = {}; }});
+  }
+  for (std::size_t i = 0; i < machine.numa_nodes.size(); ++i) {
+    attributes.push_back({"package of a node", [i](Machine& m) { m.numa_nodes[i].package = {}; }});
+    attributes.push_back({"CPUs of a node", [i](Machine& m) { m.numa_nodes[i].cpus = {}; }});
+  }
   return attributes;
 }
 
-TEST(PathTest, EveryBlankedLinkAttributeMakesTheBandwidthUnknown) {
+/// Whatever is taken away, a value stays what it was or is unknown: it never becomes another.
+TEST(PathTest, EveryBlankedAttributeKeepsAValueOrMakesItUnknown) {
   const Machine machine = pcie_machine();
   const auto whole = paths_of(machine);
   int fed = 0;
@@ -338,7 +357,13 @@ TEST(PathTest, EveryBlankedLinkAttributeMakesTheBandwidthUnknown) {
     attribute.blank(blanked);
     const auto paths = paths_of(blanked);
     for (std::size_t i = 0; i < whole.paths.size(); ++i) {
-      EXPECT_EQ(paths.paths[i].path_class, whole.paths[i].path_class) << attribute.name;
+      if (paths.paths[i].path_class != whole.paths[i].path_class) {
+        ++fed;
+        EXPECT_EQ(paths.paths[i].path_class, PathClass::unknown) << attribute.name;
+        EXPECT_NE(paths.paths[i].reason.find("unknown"), std::string::npos) << paths.paths[i].reason;
+        EXPECT_FALSE(paths.paths[i].bandwidth.gb_per_s.has_value()) << attribute.name;
+        continue;
+      }
       if (!paths.paths[i].bandwidth.gb_per_s && whole.paths[i].bandwidth.gb_per_s) {
         ++fed;
         EXPECT_EQ(paths.paths[i].bandwidth.source, Source::unknown);
@@ -386,6 +411,27 @@ TEST(PathTest, BlankedNumaNodesMakeTheClassUnknown) {
   EXPECT_EQ(between(paths, gpu_ref(0), gpu_ref(4)).reason, "NUMA node of GPU0 unknown");
   machine.gpus[0].cpus = std::vector<int>{0, 1};
   EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), gpu_ref(4)), PathClass::sys) << "near CPUs tell the node";
+}
+
+TEST(PathTest, NearCpusOfSeveralNodesTellNoNode) {
+  Machine machine = pcie_machine();
+  for (auto& pci : machine.pci) pci.numa_node = {};
+  machine.gpus[0].numa_node = {};
+  machine.gpus[0].cpus = std::vector<int>{0, 1, 4, 5};
+  EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), gpu_ref(4)), PathClass::unknown);
+}
+
+TEST(PathTest, EndOfALinkIsFoundByItsTarget) {
+  Machine machine = cube_mesh();
+  for (auto& link : machine.links) {
+    link.end = LinkEnd::unknown;
+    link.peer = {};
+  }
+  EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), gpu_ref(3)), PathClass::nvl);
+  for (auto& link : machine.links) link.target = parse_pci_bus_id("0000:ee:00.0").value();
+  EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), gpu_ref(3)), PathClass::unknown) << "a switch, maybe";
+  for (auto& link : machine.links) link.end = LinkEnd::gpu;
+  EXPECT_EQ(class_of(paths_of(machine), gpu_ref(0), gpu_ref(1)), PathClass::pix) << "GPUs of elsewhere";
 }
 
 TEST(PathTest, DeviceWithoutItsPciPlaceIsUnknown) {
