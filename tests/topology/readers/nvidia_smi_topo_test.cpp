@@ -105,6 +105,13 @@ TEST(NvidiaSmiTopoTest, ACutRowIsFilledFromTheOtherHalf) {
   EXPECT_FALSE(reading.machine.gpus[2].cpus);
 }
 
+TEST(NvidiaSmiTopoTest, AWholeRowIsBelievedMoreThanACutOne) {
+  const Reading reading = read_ok(
+      "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU2\tSYS\tPIX\t X \t0-3\nGPU1\tSYS\t X \tSYS\t0-3\nGPU0\t X \tPHB");
+  EXPECT_EQ(stated(reading.machine, gpu_ref(0), gpu_ref(1)), "SYS");
+  EXPECT_EQ(stated(reading.machine, gpu_ref(0), gpu_ref(2)), "SYS");
+}
+
 TEST(NvidiaSmiTopoTest, TheLastNumberOfACutRowIsNotBelieved) {
   const Reading reading = read_ok("\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU2\tNV12\tNV1");
   EXPECT_EQ(stated(reading.machine, gpu_ref(2), gpu_ref(0)), "NV12");
