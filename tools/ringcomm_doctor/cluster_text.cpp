@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster_text.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "labels.hpp"
+#include "ringcomm/core/text.hpp"
+
+namespace ringcomm::doctor {
+namespace {
+
+constexpr std::size_t kRingsShown = 8;
+
+/// The part of the whole graph that lies on one host, and the rail of each GPU there.
+ClusterHost host_part(const TopologyCase& input, int host) {
+  const Machine& machine = input.evidence.machine;
+  const MachineGraph& graph = input.rings.graph;
+  std::vector<int> members;
+  for (std::size_t i = 0; i < graph.devices.size(); ++i) {
+    const DeviceRef device = graph.devices[i];
+    if (device.kind == PartKind::gpu && machine.gpus[static_cast<std::size_t>(device.position)].host == host)
+      members.push_back(static_cast<int>(i));
+  }
+  ClusterHost out;
+  const Host& described = machine.hosts[static_cast<std::size_t>(host)];
+  out.name = described.name.empty() ? concat("host", host) : described.name;
+  out.local.size = static_cast<int>(members.size());
+  for (const int from : members) {
+    for (const int to : members) out.local.edges.push_back(graph.graph.at(from, to));
+  }
+  for (std::size_t i = 0; i < members.size() && !graph.graph.keys.empty(); ++i)
+    out.local.keys.push_back(graph.graph.keys[static_cast<std::size_t>(members[i])]);
+  std::vector<int> rails;
+  std::optional<double> rate;
+  for (const int member : members) {
+    const int gpu = graph.devices[static_cast<std::size_t>(member)].position;
+    int rail = -1;
+    for (const NicChoice& choice : input.rings.nics) {
+      if (choice.gpu != gpu || !choice.nic) continue;
+      if (std::count(rails.begin(), rails.end(), *choice.nic) == 0) rails.push_back(*choice.nic);
+      rail = static_cast<int>(std::find(rails.begin(), rails.end(), *choice.nic) - rails.begin());
+      for (const Port& port : machine.nics[static_cast<std::size_t>(*choice.nic)].ports) {
+        if (port.gbit_per_s && (!rate || *port.gbit_per_s < *rate)) rate = port.gbit_per_s;
+      }
+    }
+    out.nic_of_gpu.push_back(rail);
+  }
+  out.nic_gb_per_s = rate.value_or(0) / 8;
+  return out;
+}
+
+}  // namespace
+
+std::string cluster_text(const TopologyCase& input, Rails rails, const TextStyle& style) {
+  const std::size_t hosts = input.evidence.machine.hosts.size();
+  if (hosts < 2)
+    return "Rings over hosts\n  The evidence describes one host; --rails is for several (ringcomm-plan plans "
+           "for more).\n";
+  ClusterRequest request;
+  request.rails = rails;
+  for (std::size_t i = 0; i < hosts; ++i) request.hosts.push_back(host_part(input, static_cast<int>(i)));
+  const auto plan = plan_cluster_rings(request);
+  if (!plan.is_ok()) return concat("Rings over hosts\n", wrap("  ", plan.status().message()));
+  std::string out = concat("Rings over hosts: ", name_of(plan->scheme), "\n");
+  out += wrap("  ", plan->explanation);
+  out += concat(
+      "  NICs used ", plan->nics_used, " of ", plan->nics_total, ", hops across rails ",
+      plan->cross_rail_hops,
+      plan->network_step_gb_per_s > 0
+          ? concat(", ", speed(std::optional<double>(plan->network_step_gb_per_s)), " over a host boundary")
+          : std::string(),
+      "\n");
+  for (std::size_t i = 0; i < plan->rings.size(); ++i) {
+    if (i == kRingsShown && !style.verbose)
+      return concat(out, "    and ", plan->rings.size() - i, " more (--verbose)\n");
+    std::string order;
+    for (const int rank : plan->rings[i].order) order += concat(order.empty() ? "[" : " ", rank);
+    out += wrap("    ", order + "]");
+  }
+  return out;
+}
+
+}  // namespace ringcomm::doctor

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// ringcomm-doctor: says what is wrong with a machine or a job, from what people have.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+#include "ringcomm/core/text.hpp"
+#include "ringcomm/version.hpp"
+
+namespace doctor = ringcomm::doctor;
+
+namespace {
+
+constexpr std::array kCommands{
+    doctor::Command{"topo", "the machine, its best rings, and what is wrong; live or from files",
+                    doctor::run_topo},
+};
+
+std::string help() {
+  std::string text =
+      "Says what is wrong with a machine or a job, from what people have.\n\n"
+      "Usage: ringcomm-doctor COMMAND [OPTION...] [FILE...]\n\nCommands:\n";
+  for (const doctor::Command& command : kCommands) {
+    std::string name = command.name;
+    name.resize(std::max<std::size_t>(name.size(), 10), ' ');
+    text += ringcomm::concat("  ", name, " ", command.summary, "\n");
+  }
+  return text + "\nringcomm-doctor COMMAND --help tells more. --version prints the version.\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string word = argc > 1 ? argv[1] : "";
+  if (word == "--help" || word == "-h" || word == "help") {
+    std::printf("%s", help().c_str());
+    return 0;
+  }
+  if (word == "--version") {
+    std::printf("ringcomm-doctor %s\n", RINGCOMM_VERSION);
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const doctor::Command& command : kCommands) {
+    if (word == command.name) return command.run(argc - 1, argv + 1);
+    names.emplace_back(command.name);
+  }
+  if (word.empty()) {
+    std::fprintf(stderr, "%s", help().c_str());
+    return doctor::kExitUsage;
+  }
+  return doctor::usage_error("ringcomm-doctor", ringcomm::concat("no command '", word, "'. Did you mean ",
+                                                                 doctor::nearest_word(word, names), "?"));
+}
