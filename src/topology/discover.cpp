@@ -8,6 +8,7 @@
 
 #include "ringcomm/config.hpp"
 #include "topology/readers/nvml.hpp"
+#include "topology/readers/sysfs_ib.hpp"
 #include "topology/readers/sysfs_pci.hpp"
 #include "topology/readers/text_lines.hpp"
 #if RINGCOMM_HAVE_HWLOC && RINGCOMM_HAVE_PUGIXML
@@ -54,6 +55,12 @@ Reading read_hwloc() {
 Reading read_hwloc() { return not_read("hwloc", "this build lacks hwloc or pugixml"); }
 #endif
 
+Reading read_infiniband(const std::filesystem::path& directory) {
+  auto reading = topology::sysfs_ib::read(directory);
+  return reading.is_ok() ? std::move(reading).value()
+                         : not_read("sysfs InfiniBand", std::string(reading.status().message()));
+}
+
 Reading read_nvml() {
   const auto api = topology::nvml::load();
   return api.is_ok() ? topology::nvml::read(api.value())
@@ -68,6 +75,8 @@ MergedEvidence discover_machine(const DiscoverOptions& options) {
   if (options.use_nvml) readings.push_back(read_nvml());
   if (options.use_hwloc && options.root == "/") readings.push_back(read_hwloc());
   readings.push_back(topology::sysfs_pci::read(options.root));
+  const auto infiniband = options.root / "sys/class/infiniband";
+  if (topology::sysfs_ib::looks_like(infiniband)) readings.push_back(read_infiniband(infiniband));
   return merge_evidence(std::move(readings));
 }
 

@@ -128,5 +128,18 @@ TEST_F(SysfsPciTest, DiscoveryReadsTheRootItIsGiven) {
   EXPECT_EQ(found.machine.hosts.at(0).name, "node01") << "and nothing of this machine";
 }
 
+TEST_F(SysfsPciTest, DiscoveryAddsThePortsOfInfiniBand) {
+  const fs::path device = root() / "sys/devices/pci0000:00/0000:00:01.0/0000:03:00.0";
+  write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+  write("sys/class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)\n");
+  fs::create_directory_symlink(device, root() / "sys/class/infiniband/mlx5_0/device");
+  const Machine machine = discover_machine({.root = root(), .use_hwloc = false, .use_nvml = false}).machine;
+  ASSERT_EQ(machine.nics.size(), 1U) << "one adapter in two places of /sys";
+  EXPECT_EQ(machine.nics[0].bus->to_text(), "0000:03:00.0");
+  ASSERT_EQ(machine.nics[0].ports.size(), 1U);
+  EXPECT_EQ(machine.nics[0].ports[0].state, PortState::active);
+  EXPECT_EQ(machine.nics[0].ports[0].gbit_per_s, 400.0);
+}
+
 }  // namespace
 }  // namespace ringcomm
