@@ -150,6 +150,8 @@ Status Builder::add_pci(pugi::xml_node node, const Place& place) {
   const auto id = parse_pci_bus_id(trimmed(node.attribute("busid").value()));
   if (!id.is_ok()) return document_.missing(node, "busid");
   const PciDevice device = pci_device(node, id.value(), place);
+  if (!device.link.speed_text.empty() && !device.link.gt_per_s)
+    skip(node, "link_speed is no number of GT/s: unknown (NCCL takes it for Gen3)");
   Place inside = place;
   inside.pci = known_pci(device, node);
   if (!inside.pci) {

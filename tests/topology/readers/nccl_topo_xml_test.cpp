@@ -61,6 +61,15 @@ TEST(NcclTopoXmlTest, PciTreeKeepsUnknownApartFromZero) {
   EXPECT_EQ(machine.gpus[1].pci, 3);
 }
 
+TEST(NcclTopoXmlTest, ASpeedThatIsNoneIsUnknownAndReported) {
+  const Reading reading =
+      read_ok(around("<pci busid='0:1:0.0' link_speed='fast'/><pci busid='0:2:0.0' link_speed=''/>"));
+  EXPECT_FALSE(reading.machine.pci.at(0).link.gt_per_s);
+  EXPECT_EQ(reading.machine.pci.at(0).link.speed_text, "fast");
+  ASSERT_EQ(reading.skipped.size(), 1U) << "an empty speed says itself that it is unknown";
+  EXPECT_EQ(reading.skipped[0].where.line, 2);
+}
+
 TEST(NcclTopoXmlTest, LinksToTheHiddenSwitchAndToTheCpu) {
   const Machine machine = read_ok(text_of_file(own_topology_file("2host-nccl.xml"))).machine;
   ASSERT_EQ(machine.links.size(), 3U);
