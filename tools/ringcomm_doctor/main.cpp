@@ -17,6 +17,10 @@ namespace {
 constexpr std::array kCommands{
     doctor::Command{"topo", "the machine, its best rings, and what is wrong; live or from files",
                     doctor::run_topo},
+    doctor::Command{"env", "this host and the ranks on it: limits, memory, CPUs, software, probes",
+                    doctor::run_env},
+    doctor::Command{"selftest", "runs the library here, from two ranks and 4,096 tokens upwards",
+                    doctor::run_selftest},
 };
 
 std::string help() {
