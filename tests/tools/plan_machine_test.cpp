@@ -69,6 +69,9 @@ TEST_F(PlanMachineTest, FlagsWinOverEvidence) {
   ASSERT_TRUE(report.choice.best.time.has_value());
   EXPECT_FALSE(report.machine.scheme.empty());
   EXPECT_FALSE(report.machine.scheme_explained.empty());
+  options.machine.gpus = 2;
+  options.request.cp = 4;
+  EXPECT_EQ(report_of(options).options.request.ranks, 4);
 }
 
 TEST_F(PlanMachineTest, WhatCannotBeReadIsSaid) {

@@ -85,6 +85,22 @@ TEST(PlanProgramTest, AllCasesKeepTheSchema) {
   EXPECT_FALSE(schema_violations("", broken).empty());
 }
 
+TEST(PlanProgramTest, JsonTakesNoFileBehindIt) {
+  const test::TempDir folder;
+  const std::string topology = folder.path().string() + "/topo.txt";
+  const std::string table = "\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n";
+  std::ofstream(topology) << table;
+  const std::string json = folder.path().string() + "/plan.json";
+  const auto run = test::run_program(kPlan + kLlama + "-J " + json + " --json " + topology);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  std::ostringstream kept;
+  kept << std::ifstream(topology).rdbuf();
+  EXPECT_EQ(kept.str(), table);
+  const auto written = nlohmann::json::parse(std::ifstream(json));
+  EXPECT_EQ(written, nlohmann::json::parse(run.output));
+  EXPECT_EQ(written["machine"]["inside"]["name"], "NV4");
+}
+
 TEST(PlanProgramTest, AScreenIsNotLongerThanAScreen) {
   const auto run =
       test::run_program(kPlan + kLlama + kRates + "--gpus 8 --hosts 4 --nics 8 --nic-gb-per-s 50");

@@ -112,6 +112,22 @@ TEST(PlanStepTest, AStepByHand) {
   EXPECT_EQ(time.exposed_us, 0);
 }
 
+TEST(PlanStepTest, ABlockWaitsForItsSlot) {
+  // Two slots: steps 1 and 2 arrive at once, step 3 when step 1 has been computed.
+  const Schedule schedule = simulate(Strategy::ring, llama3_8b(), {.tokens = 32768}, {.cp = 8}, eight_gpus());
+  std::vector<double> begins(8, -1), computed(8, -1);
+  for (const Bar& bar : schedule.bars) {
+    if (bar.rank != 5) continue;
+    if (bar.is_compute)
+      computed[static_cast<std::size_t>(bar.step)] = bar.to_us;
+    else
+      begins[static_cast<std::size_t>(bar.step)] = bar.from_us;
+  }
+  EXPECT_EQ(begins[1], 0);
+  EXPECT_NEAR(begins[2], 5 + 16777216 / 370e3, 1e-6);
+  for (std::size_t step = 3; step < 8; ++step) EXPECT_EQ(begins[step], computed[step - 2]);
+}
+
 TEST(PlanStepTest, RailsAndDoubleRingUseAllNicsAlike) {
   // Topology notes 2.5: S / (M b) in each step, or S (G/M) / b in G steps: the same bandwidth.
   const ModelShape shape = llama3_8b();

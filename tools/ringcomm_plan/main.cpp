@@ -23,13 +23,10 @@ Status write_file(const std::string& name, const std::string& text) {
   return stream ? Status() : Status::not_found(concat("cannot write ", name));
 }
 
-/// JSON where it was asked for; the text stays on the screen when it goes to a file.
 Status show(const Options& options, const std::string& text, const std::string& json) {
-  const bool is_on_screen = options.is_json && (options.json_file.empty() || options.json_file == "-");
-  fmt::print("{}", is_on_screen ? json : text);
+  fmt::print("{}", options.is_json ? json : text);
   std::fflush(stdout);
-  if (options.is_json && !is_on_screen) return write_file(options.json_file, json);
-  return {};
+  return options.json_file.empty() ? Status() : write_file(options.json_file, json);
 }
 
 Status draw(const Report& report) {
@@ -63,7 +60,7 @@ struct Outcome {
 
 Status plan(Options options, MachineView machine) {
   PLAN_TRY_ASSIGN(const Report report, make_report(std::move(options), std::move(machine)));
-  PLAN_TRY(show(report.options, to_text(report), report.options.is_json ? to_json(report) : std::string()));
+  PLAN_TRY(show(report.options, to_text(report), to_json(report)));
   return draw(report);
 }
 

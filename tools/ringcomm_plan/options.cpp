@@ -119,7 +119,9 @@ void add_machine_flags(CLI::App& app, Options& options) {
 
 void add_output_flags(CLI::App& app, Options& options, Given& given, CLI::App& check) {
   app.add_option("--config", options.config, "sizes from Megatron-LM arguments or JSON, or config.json");
-  app.add_option("-J,--json", options.json_file, "JSON, to a file or to standard output")->expected(0, 1);
+  // No optional value: it would take the evidence file behind it, and write over it.
+  app.add_flag("--json", options.is_json, "JSON on standard output");
+  app.add_option("-J", options.json_file, "also write JSON to this file");
   app.add_option("--svg", options.svg, "draw the schedule into this file");
   app.add_option_function<int>(
          "--tile", [&options](int value) { options.request.tile = value; },
@@ -259,7 +261,6 @@ Parsed parse(int argc, const char* const* argv) {
     return parsed;
   }
   options.is_check = check->parsed();
-  options.is_json = app.count("--json") > 0;
   if (const Status status = finish(given, options); !status.is_ok())
     parsed.exit_code = usage_error(status.message());
   return parsed;

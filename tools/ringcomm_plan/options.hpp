@@ -31,7 +31,7 @@ struct Options {
   MachineOptions machine{};
   CheckOptions check{};
   bool is_json = false;
-  std::string json_file{};  ///< empty or "-": standard output
+  std::string json_file{};
   std::string svg{};
   std::string config{};
   std::vector<std::string> assumed{};       ///< every default that was taken, a phrase each
