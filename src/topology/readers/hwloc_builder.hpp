@@ -76,7 +76,7 @@ class Builder {
   void state_paths(const Matrix& matrix, const std::vector<End>& ends, const Where& where);
 
   void skip(pugi::xml_node node, std::string reason);
-  Status check_count(pugi::xml_node node, std::size_t count) const;
+  Status check_count(pugi::xml_node node, std::size_t count, std::size_t count_max) const;
 
   const XmlDocument& document_;
   Reading& reading_;

@@ -14,6 +14,11 @@
 namespace ringcomm::inline v0::topology::hwloc_xml {
 namespace {
 
+// Each CPU set is compared with all others, so these are lower than kDevicesMax. Linux has at most 1,024
+// nodes (CONFIG_NODES_SHIFT 10).
+constexpr std::size_t kNodesMax = 1024;
+constexpr std::size_t kPackagesMax = 256;
+
 std::string_view type_of(pugi::xml_node object) { return object.attribute("type").value(); }
 
 /// NCCL's and our words for what uname says.
@@ -67,21 +72,21 @@ Status Builder::add_object(pugi::xml_node object, Place place) {
   if (type == "Machine") {
     add_machine(object);
   } else if (type == "Package" || type == "Socket") {
-    RINGCOMM_TRY(check_count(object, machine_.packages.size()));
+    RINGCOMM_TRY(check_count(object, machine_.packages.size(), kPackagesMax));
     add_package(object);
     place.package = static_cast<int>(machine_.packages.size()) - 1;
   } else if (type == "NUMANode" || type == "Node") {
-    RINGCOMM_TRY(check_count(object, machine_.numa_nodes.size()));
+    RINGCOMM_TRY(check_count(object, machine_.numa_nodes.size(), kNodesMax));
     if (!int_attribute(object, "os_index")) return document_.missing(object, "os_index");
     add_numa_node(object, place);
   } else if (type == "PU") {
     if (!int_attribute(object, "os_index")) return document_.missing(object, "os_index");
     add_pu(object, place);
   } else if (type == "PCIDev" || (type == "Bridge" && object.attribute("pci_busid"))) {
-    RINGCOMM_TRY(check_count(object, machine_.pci.size()));
+    RINGCOMM_TRY(check_count(object, machine_.pci.size(), kDevicesMax));
     RINGCOMM_TRY(add_pci(object, place));
   } else if (type == "OSDev") {
-    RINGCOMM_TRY(check_count(object, os_devices_.size()));
+    RINGCOMM_TRY(check_count(object, os_devices_.size(), kDevicesMax));
     os_devices_.push_back({.name = object.attribute("name").value(),
                            .type = int_attribute(object, "osdev_type").value_or(-1),
                            .pci = place.pci,
@@ -217,9 +222,9 @@ void Builder::skip(pugi::xml_node node, std::string reason) {
   add_skipped(reading_.skipped, document_.where(node), shown_element(node), std::move(reason));
 }
 
-Status Builder::check_count(pugi::xml_node node, std::size_t count) const {
-  if (count < kDevicesMax) return {};
-  return Status::corrupt_data(concat(document_.where(node).to_text(), ": more than ", kDevicesMax,
+Status Builder::check_count(pugi::xml_node node, std::size_t count, std::size_t count_max) const {
+  if (count < count_max) return {};
+  return Status::corrupt_data(concat(document_.where(node).to_text(), ": more than ", count_max,
                                      " objects of type ", shown(type_of(node)), " (no machine has so many)"));
 }
 

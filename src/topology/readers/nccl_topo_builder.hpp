@@ -50,12 +50,13 @@ class Builder {
   std::optional<int> numa_position(int host, std::optional<int> id) const;
 
   void skip(pugi::xml_node node, std::string reason);
-  Status check_count(pugi::xml_node node, std::size_t count) const;
+  Status check_count(pugi::xml_node node, std::size_t count);
 
   const XmlDocument& document_;
   Reading& reading_;
   Machine& machine_;
   bool is_rccl_ = false;
+  std::size_t elements_ = 0;  // checked so far: what is listed again adds no device, but takes time
   std::vector<std::pair<int, pugi::xml_node>> gpu_elements_{};  // position in Machine::gpus
 };
 

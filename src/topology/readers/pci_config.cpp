@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 64;
 constexpr std::size_t kExtendedFirst = 0x100;
-constexpr std::size_t kExtendedBytes = 0x1000;
 constexpr unsigned kPciExpress = 0x10;
 constexpr unsigned kAccessControl = 0x000d;
 
@@ -58,7 +57,7 @@ void read_pci_config(std::span<const unsigned char> config, PciDevice& device) {
   if (config.size() <= kHeaderBytes || word16(config, 0) == 0xffff) return;
   const bool has_capabilities = (word16(config, 6) & 0x10U) != 0;
   if (has_capabilities) read_device_control(config, device);
-  if (config.size() >= kExtendedBytes) read_acs(config, device);
+  read_acs(config, device);
 }
 
 }  // namespace ringcomm::inline v0::topology

@@ -186,6 +186,16 @@ TEST(HwlocXmlTest, WithoutPciObjectsNothingIsSaidOfDevices) {
   EXPECT_TRUE(read_ok(two_gpus()).machine.has_gpu_evidence);
 }
 
+TEST(HwlocXmlTest, CountsAreLimited) {
+  const auto file_of = [](int count) {
+    std::string text = "<topology version='2.0'><object type='Machine'>";
+    for (int i = 0; i < count; ++i) text += "<object type='NUMANode' os_index='" + std::to_string(i) + "'/>";
+    return text + "</object></topology>";
+  };
+  EXPECT_EQ(read_ok(file_of(1024)).machine.numa_nodes.size(), 1024U);
+  EXPECT_EQ(topology::hwloc_xml::read(file_of(1025), "h").status().code(), StatusCode::corrupt_data);
+}
+
 TEST(HwlocXmlTest, AMissingIdIsAnErrorWithItsPlace) {
   const std::pair<const char*, const char*> breaks[] = {
       {"pci_busid=\"0000:34:00.0\"", "h.xml:24: <object> has no valid pci_busid"},

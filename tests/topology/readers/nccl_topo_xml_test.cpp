@@ -233,6 +233,9 @@ TEST(NcclTopoXmlTest, CountsAreLimited) {
   devices.clear();
   for (int i = 0; i <= 4096; ++i) devices += "<cpu numaid='" + std::to_string(i) + "'/>";
   EXPECT_FALSE(topology::nccl_topo_xml::read("<system version='1'>" + devices + "</system>", "t").is_ok());
+  devices.clear();
+  for (int i = 0; i <= 16 * 4096; ++i) devices += "<pci busid='0:1:0.0'/>";
+  EXPECT_FALSE(topology::nccl_topo_xml::read(around(devices), "t").is_ok()) << "repeated without end";
 }
 
 TEST(NcclTopoXmlTest, UnknownElementsAndVersionsAreReported) {
