@@ -13,6 +13,7 @@ endif()
 option(BUILD_SHARED_LIBS "Build ringcomm as a shared library" ON)
 option(RINGCOMM_BUILD_TESTS "Build the tests (needs GoogleTest)" ${PROJECT_IS_TOP_LEVEL})
 option(RINGCOMM_BUILD_PROGRAMS "Build tools, perf and examples (needs CLI11, nlohmann-json, fmt)" ${PROJECT_IS_TOP_LEVEL})
+option(RINGCOMM_BUILD_FUZZERS "Build the libFuzzer programs (clang; preset fuzz)" OFF)
 set(RINGCOMM_SANITIZE "" CACHE STRING "Passed to -fsanitize=: address,undefined or thread")
 
 option(RINGCOMM_PCH "Precompile standard headers and GoogleTest: faster full builds, missing includes do not show" OFF)

@@ -4,7 +4,7 @@
 # RINGCOMM_TESTS picks what is built: all, minimal (values, and one path through everything) or threads (what
 # ThreadSanitizer can judge: one process, several threads).
 set(RINGCOMM_TESTS all CACHE STRING "Which tests to build: all, minimal or threads")
-set(RINGCOMM_TESTS_minimal core_tests topology_tests smoke_tests)
+set(RINGCOMM_TESTS_minimal core_tests topology_tests fuzz_replay_tests smoke_tests)
 set(RINGCOMM_TESTS_threads device_tests transport_tests comm_tests collectives_tests attention_tests)
 # The tests' own code need not be fast, but it should compile fast.
 set(RINGCOMM_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)

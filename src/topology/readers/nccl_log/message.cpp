@@ -16,6 +16,9 @@ constexpr std::string_view kInfo = "NCCL INFO";
 constexpr std::string_view kWarn = "NCCL WARN";
 // Hosts of which the beginning is known, to find a header that is glued to the end of a torn message.
 constexpr std::size_t kHostsMax = 4096;
+constexpr std::size_t kHostBytesMax = 255;
+// A ring of 131,072 ranks fits; words of a longer message would cost many times its size.
+constexpr std::size_t kMessageBytesMax = 1 << 20;
 
 struct Header {
   std::size_t begin = 0;  ///< of its host, or of the bracket
@@ -49,8 +52,10 @@ bool is_source_place(std::string_view word) {
 /// "[3]" at the end of the line's first `at` characters.
 std::optional<int> bracket_before(std::string_view line, std::size_t first, std::size_t& at) {
   if (at == first || line[at - 1] != ']') return std::nullopt;
-  const std::size_t open = line.rfind('[', at - 1);
-  if (open == std::string_view::npos || open < first) return std::nullopt;
+  // No further back than a number is long: a line may hold a million brackets.
+  std::size_t open = at - 1;
+  while (open > first && line[open] != '[' && at - open < 12) --open;
+  if (line[open] != '[') return std::nullopt;
   const auto number = parse_decimal<int>(line.substr(open + 1, at - open - 2));
   if (!number || *number < 0) return std::nullopt;
   at = open;
@@ -105,7 +110,7 @@ class MessageFinder {
     const std::size_t marker = find_marker(line, 0);
     if (marker == std::string_view::npos || hosts_.size() >= kHostsMax) return;
     const Header header = header_before(line, 0, marker);
-    if (!header.host.empty()) hosts_.insert(header.host);
+    if (!header.host.empty() && header.host.size() <= kHostBytesMax) hosts_.insert(header.host);
   }
 
   /// False when there is no message.
@@ -127,7 +132,8 @@ class MessageFinder {
   void cut_glued_host(Header& header) const {
     if (header.host.empty() || hosts_.contains(header.host)) return;
     std::string_view best;
-    for (std::size_t cut = 1; cut < header.host.size() && best.empty(); ++cut) {
+    const std::size_t longest = std::min(header.host.size() - 1, kHostBytesMax);
+    for (std::size_t cut = header.host.size() - longest; cut < header.host.size() && best.empty(); ++cut) {
       const auto known = hosts_.find(header.host.substr(cut));
       if (known != hosts_.end()) best = header.host.substr(cut);
     }
@@ -144,11 +150,13 @@ class MessageFinder {
     const std::size_t end = is_last ? line.size() : std::max(begin, headers_[i + 1].begin);
     std::string_view text = line.substr(begin, end - begin);
     if (text.starts_with(' ')) text.remove_prefix(1);
+    const bool is_cut = text.size() > kMessageBytesMax;
+    if (is_cut) text = text.substr(0, kMessageBytesMax);
     visit_({.host = header.host,
             .writer = header.writer,
             .device = header.device,
             .is_warning = line.substr(header.marker).starts_with(kWarn),
-            .is_torn = !is_last,
+            .is_torn = !is_last || is_cut,
             .text = text,
             .line = number});
   }

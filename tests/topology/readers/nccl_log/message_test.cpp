@@ -59,6 +59,17 @@ TEST(NcclLogMessageTest, LinesWithoutAMessageAreCounted) {
   EXPECT_EQ(without, 2);
 }
 
+TEST(NcclLogMessageTest, AMessageIsAtMost1MiB) {
+  std::size_t bytes = 0;
+  bool is_torn = false;
+  for_each_message("n:1:2 [0] NCCL INFO " + std::string(3 << 20, 'x'), [&](const Message& message) {
+    bytes = message.text.size();
+    is_torn = message.is_torn;
+  });
+  EXPECT_EQ(bytes, 1U << 20);
+  EXPECT_TRUE(is_torn);
+}
+
 TEST(NcclLogMessageTest, AMarkerAloneIsHarmless) {
   EXPECT_EQ(messages_of("NCCL INFO"), Texts{"[-1]|"});
   EXPECT_EQ(messages_of("NCCL INFONCCL WARN"), (Texts{"[-1]|~", "![-1]|"}));
