@@ -184,7 +184,7 @@ class CostOfChoice {
 
  private:
   // The sum of a part over 128 rows stays below one step of the next: 128 x 128^2 = 2^21, 128 x 127 / 2 loads
-  // of 2^21 below 2^35, 7 rates of 2^35 x 128 below 2^45. 1,024 rows of the worst class stay below 2^60.
+  // of 2^21 below 2^35, 7 rates of 2^35 x 128 below 2^45. 512 rows of the worst class stay below 2^60.
   static constexpr std::ptrdiff_t kRatesMax = 7;
   static constexpr std::int64_t kLoadStep = std::int64_t{1} << 21;
   static constexpr std::int64_t kRateStep = std::int64_t{1} << 35;

@@ -186,10 +186,10 @@ Path PathBuilder::derive(const DevicePlace& from, const DevicePlace& to) {
   }
   if (from.host != to.host) return between_hosts(from, to);
   if (both_gpus) {
-    for (const auto& place : {from, to}) {
-      if (!links_[static_cast<std::size_t>(place.device.position)].has_unknown_end) continue;
+    for (const auto& device : {from.device, to.device}) {
+      if (!links_[static_cast<std::size_t>(device.position)].has_unknown_end) continue;
       Path path;
-      path.reason = concat("a link of ", name_of(machine_, place.device), " has an unknown end");
+      path.reason = concat("a link of ", name_of(machine_, device), " has an unknown end");
       return path;
     }
   }

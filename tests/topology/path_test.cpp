@@ -152,6 +152,11 @@ TEST(PathTest, SelfLinkJoinsNothing) {
   maker.gpu("0000:02:00.0", std::nullopt, 0);
   maker.nvlink(0, 0, 12);
   EXPECT_EQ(class_of(paths_of(maker.machine), gpu_ref(0), gpu_ref(1)), PathClass::phb);
+  NvLinkPort port;
+  port.is_active = true;
+  maker.machine.gpus[0].nvlink_ports = {port};
+  EXPECT_EQ(class_of(paths_of(maker.machine), gpu_ref(0), gpu_ref(1)), PathClass::unknown)
+      << "nobody knows where the link really leads";
 }
 
 TEST(PathTest, LinkWithUnknownEndLeavesThePairUnknown) {
@@ -304,6 +309,16 @@ TEST(PathTest, NumaNodesKnowTheirPackage) {
   EXPECT_EQ(class_of(paths, node_ref(0), node_ref(1)), PathClass::node);
   EXPECT_EQ(class_of(paths, node_ref(0), node_ref(2)), PathClass::sys);
   EXPECT_DOUBLE_EQ(between(paths, node_ref(0), node_ref(2)).bandwidth.gb_per_s.value_or(0), 16);
+}
+
+TEST(PathTest, SlowestTypeOfCpuCountsWherePackagesAreNotTold) {
+  Machine machine = pcie_machine();
+  for (auto& node : machine.numa_nodes) node.package = {};
+  machine.packages[1].vendor = "IBM";
+  const auto sys_of = [&] { return between(paths_of(machine), gpu_ref(0), gpu_ref(4)).bandwidth.gb_per_s; };
+  EXPECT_EQ(sys_of(), 16);
+  machine.packages[0].vendor.clear();
+  EXPECT_FALSE(sys_of().has_value()) << "one of the types is unknown";
 }
 
 TEST(PathTest, MemoryOnlyNodesAreNoDevices) {

@@ -28,7 +28,7 @@ struct Path {
 };
 
 /// A matrix holds every pair: beyond this many devices the rest is left out (find() does not know it).
-inline constexpr std::size_t kPathDevicesMax = 1024;
+inline constexpr std::size_t kPathDevicesMax = 512;
 
 /// GPUs, then NICs, then the NUMA nodes that have CPUs, each in the machine's order.
 struct PathMatrix {
