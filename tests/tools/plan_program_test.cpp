@@ -79,6 +79,9 @@ TEST(PlanProgramTest, AllCasesKeepTheSchema) {
   expect_schema(
       planned(kLlama + kRates +
               "--gpus 8 --hosts 2 --nics 4 --nic-gb-per-s 50 --phase train --batch 16 --recompute full"));
+  const auto far = planned(kLlama + kRates + "--gpus 8 --hosts 4 --nics 8 --nic-gb-per-s 50 --cp 32");
+  EXPECT_TRUE(far["machine"]["between_hosts"].is_object());
+  expect_schema(far);
   expect_schema(planned(kLlama + kRates + "--ranks 1"));
   expect_schema(planned(" check" + kLlama + "--cp 4"), "check");
   const auto broken = nlohmann::json{{"version", 1}};
