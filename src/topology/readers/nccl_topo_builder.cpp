@@ -166,6 +166,11 @@ Status Builder::add_gpu(pugi::xml_node node, const Place& place) {
   RINGCOMM_TRY(check_count(node, machine_.gpus.size()));
   const auto index = int_attribute(node, "dev");
   if (!index) return document_.missing(node, "dev");
+  const auto is_same = [&](const Gpu& other) { return other.host == place.host && other.index == *index; };
+  if (std::ranges::any_of(machine_.gpus, is_same)) {
+    skip(node, "the second <gpu> of one dev on one host; the first one counts");
+    return {};
+  }
   Gpu gpu;
   gpu.host = place.host;
   gpu.index = *index;

@@ -58,6 +58,7 @@ std::string without_ansi(std::string_view line) {
 
 std::optional<int> gpu_number(std::string_view name) {
   if (!name.starts_with("GPU")) return std::nullopt;
+  if (name.size() > 4 && name[3] == '0') return std::nullopt;  // "GPU01" is torn, and no second GPU1
   const auto number = parse_count(name.substr(3));
   if (!number || *number > 1000000) return std::nullopt;
   return static_cast<int>(*number);
