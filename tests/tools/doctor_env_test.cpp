@@ -2,11 +2,14 @@
 // ringcomm-doctor env as a user starts it. What it finds depends on the host; that it says so does not.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
 
 #include "host_json.hpp"
+#include "ringcomm/core/text.hpp"
 #include "support/program.hpp"
 
 namespace ringcomm {
@@ -90,6 +93,15 @@ TEST(DoctorEnvTest, ARankThatDoesNotComeIsNoHang) {
 TEST(DoctorEnvTest, WrongUseExits64) {
   for (const char* const wrong : {"env --rank 3", "env --ranks many", "env --ranks 0", "env extra"})
     EXPECT_EQ(run_program(kDoctor + wrong).exit_code, 64) << wrong;
+}
+
+TEST(DoctorEnvTest, TheDocumentationListsEveryCheck) {
+  std::ifstream file(RINGCOMM_SOURCE_DIR "/docs/doctor.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const CheckId& check : host_check_ids()) {
+    const std::string row = concat("| `", check.id, "` | ", name_of(check.severity), " | ", check.sentence, " |");
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
 }
 
 /// The lines behind "Examples:" of --help.
