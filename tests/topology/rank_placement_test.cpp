@@ -45,6 +45,9 @@ TEST(RankPlacementTest, CoresAreSharedAndOnePerNicIsLeft) {
 
 TEST(RankPlacementTest, FewCoresAreNotKeptFromRanks) {
   for (const auto& placement : placements_of(with_cores(4))) EXPECT_EQ(placement.cpus.size(), 2U);
+  std::set<int> first;
+  for (const auto& placement : placements_of(with_cores(4))) first.insert(placement.cpus.front());
+  EXPECT_EQ(first.size(), 8U) << "no core is kept for a NIC while ranks would have to share one";
   for (const auto& placement : placements_of(with_cores(5))) EXPECT_EQ(placement.cpus.size(), 2U);
 }
 
