@@ -62,6 +62,14 @@ TEST(DoctorLaunchTest, NodesInAnotherOrderAreBoundRankByRank) {
   EXPECT_EQ(command_for(advice, "Slurm"), "srun -n 4 --cpu-bind=map_ldom:1,0,0,1 --mem-bind=local ./app");
 }
 
+TEST(DoctorLaunchTest, RanksThatFollowTheRingGetItsGpusNicAndNode) {
+  TopologyCase input = test::four_gpu_case();
+  input.rings.best.order = {0, 3, 2, 1};
+  const std::string mpirun = command_for(launch_advice(input, RankOrder::best_ring), "Open MPI");
+  EXPECT_EQ(run_as_rank(mpirun, 1), "numactl -N 1 -m 1\napp UCX=mlx5_1:1\n") << mpirun;
+  EXPECT_EQ(run_as_rank(mpirun, 3), "numactl -N 0 -m 0\napp UCX=mlx5_0:1\n") << mpirun;
+}
+
 TEST(DoctorLaunchTest, IdsWithGapsAreNoDomainNumbers) {
   TopologyCase input = test::four_gpu_case();
   input.evidence.machine.numa_nodes[1].id = 8;

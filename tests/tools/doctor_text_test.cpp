@@ -217,12 +217,14 @@ TEST(DoctorFindingTextTest, VerdictIsOneLineWithTheCode) {
 
 TEST(DoctorFindingTextTest, NothingIsSkippedInSilence) {
   TopologyCase input = test::four_gpu_case();
-  input.unread = {{"dump.xml", Status::corrupt_data("cut inside <cpu>")}};
+  input.unread = {{"again.xml", Status::corrupt_data("again.xml:3: cut")},
+                  {"dump.xml", Status::corrupt_data("cut inside <cpu>")}};
   input.evidence.skipped = {{{"topo.txt", 3}, "GPU9 what", "a row of no GPU"}};
   input.evidence.contradictions = {{"GPU3 NVLinks", "18", {"a.xml", 4}, "17", {"b.txt", 9}}};
   std::string text = unread_text(input, {});
   EXPECT_TRUE(has(text, "not read  dump.xml: cut inside <cpu>"));
-  EXPECT_TRUE(has(text, "skipped   1 line"));
+  EXPECT_TRUE(has(text, "not read  again.xml:3: cut"));  // its name once
+  EXPECT_TRUE(has(text, "skipped   1 line or value (--verbose"));
   TextStyle verbose;
   verbose.verbose = true;
   text = unread_text(input, verbose);

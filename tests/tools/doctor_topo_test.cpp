@@ -189,6 +189,29 @@ TEST(DoctorTopoTest, AsciiHasNoOtherCharacters) {
   for (const char byte : topo("--ascii --explain " + kExamples + "dgx1-topo.txt").output) ASSERT_GE(byte, 0);
 }
 
+TEST(DoctorTopoTest, EveryCapturedMachineFitsTheScreenAndTheSchema) {
+  const std::filesystem::path captured = RINGCOMM_SOURCE_DIR "/../shared/data/topology";
+  if (!std::filesystem::exists(captured)) GTEST_SKIP() << "the captured machines are not here";
+  const json schema = json::parse(std::ifstream(RINGCOMM_SOURCE_DIR "/docs/topology-schema.json"));
+  std::size_t count = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(captured)) {
+    if (!folder.is_directory()) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      const std::string path = file.path().string();
+      const auto text = topo("--explain " + path);
+      EXPECT_TRUE(text.exit_code >= 0 && text.exit_code <= 3) << path << text.output;
+      expect_screen(text.output);
+      const json value = json::parse(topo("--json " + path).output, nullptr, false);
+      ASSERT_FALSE(value.is_discarded()) << path;
+      for (const std::string& violation : test::violations(schema, value))
+        ADD_FAILURE() << path << " " << violation;
+      EXPECT_EQ(value["exit_code"], text.exit_code) << path;
+      ++count;
+    }
+  }
+  EXPECT_GE(count, 60U);
+}
+
 TEST(DoctorTopoTest, WrittenTopologyGivesTheSameMachine) {
   const test::TempDir folder;
   const std::string file = folder.path().string() + "/out.xml";

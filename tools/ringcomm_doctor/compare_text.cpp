@@ -76,7 +76,9 @@ std::string compare_text(const TopologyCase& input, const PlanComparison& compar
   }
   std::vector<Advice> advice;
   if (!comparison.is_ok && !comparison.variable.empty()) advice.push_back({"order", comparison.variable});
-  for (Advice& line : launch_advice(input)) advice.push_back(std::move(line));
+  const bool is_renumbered = !advice.empty() && comparison.variable.starts_with("CUDA_VISIBLE_DEVICES=");
+  for (Advice& line : launch_advice(input, is_renumbered ? RankOrder::best_ring : RankOrder::devices))
+    advice.push_back(std::move(line));
   if (!advice.empty()) out += concat("  Set\n", advice_text(advice));
   return out;
 }

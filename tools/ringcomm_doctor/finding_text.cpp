@@ -121,8 +121,10 @@ std::string finding_text(const std::vector<Finding>& findings, const TextStyle& 
 
 std::string unread_text(const TopologyCase& input, const TextStyle& style) {
   std::string out;
-  for (const UnreadFile& file : input.unread)
-    out += wrap("  not read  ", concat(file.file, ": ", file.status.message()));
+  for (const UnreadFile& file : input.unread) {
+    const bool is_named = file.status.message().starts_with(file.file);
+    out += wrap("  not read  ", concat(is_named ? "" : concat(file.file, ": "), file.status.message()));
+  }
   for (const Contradiction& item : input.evidence.contradictions) {  // also a finding, in fewer words
     if (!style.verbose) break;
     out += wrap("  differs   ", concat(item.subject, ": ", item.first, place_of(item.first_where), " and ",
@@ -130,8 +132,8 @@ std::string unread_text(const TopologyCase& input, const TextStyle& style) {
   }
   const std::vector<Skipped>& skipped = input.evidence.skipped;
   if (!skipped.empty() && !style.verbose)
-    out += concat("  skipped   ", count_of(skipped.size(), "line"),
-                  " or values (--verbose lists them with the reason)\n");
+    out += concat("  skipped   ", skipped.size(), skipped.size() == 1 ? " line or value" : " lines or values",
+                  " (--verbose gives the reason)\n");
   for (std::size_t i = 0; style.verbose && i < skipped.size() && i < kSkippedShown; ++i) {
     out += wrap("  skipped   ", concat(skipped[i].where.to_text(), ": ", skipped[i].reason,
                                        skipped[i].text.empty() ? "" : ": ", skipped[i].text));
@@ -153,9 +155,11 @@ std::string verdict_text(const TopologyCase& input, const std::vector<Finding>& 
   }
   if (exit_code == kUnreadable) return concat("Verdict: evidence could not be read", code);
   const MachineRings& rings = input.rings;
-  const std::string what = rings.best.order.size() > 1 ? concat("ok, slowest edge of the ring ",
-                                                                slowest_level(rings.graph, rings.best.order))
-                                                       : std::string("ok, nothing to order");
+  const std::size_t ranks = rings.graph.devices.size();
+  const std::string what =
+      ranks == 0   ? std::string("nothing wrong in what was read, which has no device to order")
+      : ranks == 1 ? std::string("ok, nothing to order")
+                   : concat("ok, slowest edge of the ring ", slowest_level(rings.graph, rings.best.order));
   return wrap("Verdict: ", concat(what, unknown_note(findings), code));
 }
 

@@ -2,6 +2,7 @@
 #include "launch_lines.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "labels.hpp"
@@ -22,11 +23,20 @@ int host_of(const Machine& machine, DeviceRef device) {
   return device.kind == PartKind::gpu ? machine.gpus[position].host : machine.numa_nodes[position].host;
 }
 
-HostPlan first_host(const TopologyCase& input) {
+/// Positions in the graph, in rank order.
+std::vector<int> vertices_of(const MachineRings& rings, RankOrder order) {
+  if (order == RankOrder::best_ring) return rings.best.order;
+  std::vector<int> vertices(rings.graph.devices.size());
+  std::iota(vertices.begin(), vertices.end(), 0);
+  return vertices;
+}
+
+HostPlan first_host(const TopologyCase& input, RankOrder order) {
   const Machine& machine = input.evidence.machine;
   const MachineRings& rings = input.rings;
   HostPlan plan;
-  for (std::size_t i = 0; i < rings.graph.devices.size(); ++i) {
+  for (const int vertex : vertices_of(rings, order)) {
+    const auto i = static_cast<std::size_t>(vertex);
     const DeviceRef device = rings.graph.devices[i];
     if (host_of(machine, device) != 0) continue;
     plan.nodes.push_back(i < rings.placements.size() ? rings.placements[i].memory_node : -1);
@@ -156,9 +166,9 @@ bool are_names_real(const TopologyCase& input) {
 
 }  // namespace
 
-std::vector<Advice> launch_advice(const TopologyCase& input) {
+std::vector<Advice> launch_advice(const TopologyCase& input, RankOrder order) {
   const Machine& machine = input.evidence.machine;
-  const HostPlan plan = first_host(input);
+  const HostPlan plan = first_host(input, order);
   std::vector<Advice> out;
   if (plan.nodes.size() < 2) return out;
   const std::set<int> nodes(plan.nodes.begin(), plan.nodes.end());

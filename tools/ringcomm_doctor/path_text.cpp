@@ -10,6 +10,9 @@
 namespace ringcomm::doctor {
 namespace {
 
+/// A matrix of more rows in which all pairs are alike says less than a sentence.
+constexpr std::size_t kUniformRows = 8;
+
 std::vector<std::size_t> devices_of(const PathMatrix& paths, PartKind kind) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < paths.devices.size(); ++i) {
@@ -128,7 +131,9 @@ std::string path_text(const TopologyCase& input, const TextStyle& style) {
   table.columns = table.rows;
   table.columns.insert(table.columns.end(), nics.begin(), nics.end());
   if (table.columns.size() < 2) return {};
-  if (table.columns.size() <= kMatrixColumns || style.verbose)
+  const bool is_plain = table.rows.size() > kUniformRows &&
+                        counts(paths, table.rows, table.rows).find(',') == std::string::npos;
+  if ((table.columns.size() <= kMatrixColumns && !is_plain) || style.verbose)
     return concat("Paths\n", matrix(machine, paths, table), unknown_note(machine, paths, table));
   std::string out =
       concat("Paths (", table.columns.size(), " devices: pairs counted; --verbose has the matrix)\n");

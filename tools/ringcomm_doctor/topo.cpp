@@ -7,7 +7,6 @@
 #include <set>
 #include <sstream>
 
-#include "cluster_text.hpp"
 #include "command.hpp"
 #include "core/parse.hpp"
 #include "core/try.hpp"
@@ -141,10 +140,7 @@ int report(const TopoOptions& options) {
     std::printf("%s", topo_json(report).c_str());
     return report.exit_code;
   }
-  std::printf("%s", topo_text(report, options.style).c_str());
-  if (options.rails)
-    std::printf("%s",
-                printable(cluster_text(report.input, *options.rails, options.style), options.style).c_str());
+  std::printf("%s", topo_text(report, options.style, options.rails).c_str());
   return report.exit_code;
 }
 

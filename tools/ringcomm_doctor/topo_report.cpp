@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cluster_text.hpp"
 #include "compare_text.hpp"
 #include "finding_text.hpp"
 #include "machine_text.hpp"
@@ -33,13 +34,14 @@ std::string header(const TopoReport& report) {
 
 }  // namespace
 
-std::string topo_text(const TopoReport& report, const TextStyle& style) {
+std::string topo_text(const TopoReport& report, const TextStyle& style, std::optional<Rails> rails) {
   const TopologyCase& input = report.input;
   std::string out = header(report);
   if (!report.sources.empty()) {
     out += machine_text(input, style);
     out += path_text(input, style);
     out += ring_text(input, style);
+    if (rails) out += cluster_text(input, *rails, style);
     out += compare_text(input, report.comparison, style);
     out += finding_text(report.findings, style);
   }
