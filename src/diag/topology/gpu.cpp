@@ -20,7 +20,7 @@ void judge_all(const Machine& machine, Report& report, std::string_view what, st
     if (gpu.vendor != GpuVendor::nvidia) continue;
     const auto wrong = judge(gpu.state);
     if (!wrong) {
-      report.unknown(concat(what, " of ", name_of(machine, gpu_ref(i)), " is not in the evidence"), Ask::live,
+      report.unknown(concat(what, " of ", name_of(machine, gpu_ref(i)), ": not in the evidence"), Ask::live,
                      gpu.where, {gpu_ref(i)});
     } else if (wrong->empty()) {
       report.looked();

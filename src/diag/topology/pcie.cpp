@@ -84,12 +84,13 @@ struct Rate {
   std::optional<double> gb_per_s{};
   std::optional<double> gt_per_s{};
 };
-/// What a link can do where the evidence knows it: an idle link is slow on purpose.
+/// What a link can do where the evidence knows it: an idle link is slow on purpose. A bandwidth that is
+/// stated without a speed (hwloc) is that of the moment, and tells nothing.
 Rate rate_of(const PciDevice& device) {
   const bool has_slot = device.slot.gt_per_s.has_value();
-  const PciLink& link = has_slot ? device.slot : device.link;
-  PciLink whole = link;
-  if (!whole.width) whole.width = has_slot ? device.link.width : std::nullopt;
+  PciLink whole = has_slot ? device.slot : device.link;
+  whole.stated_gb_per_s.reset();
+  if (!whole.width && has_slot) whole.width = device.link.width;
   return {.gb_per_s = whole.gb_per_s(), .gt_per_s = whole.gt_per_s};
 }
 

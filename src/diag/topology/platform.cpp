@@ -68,6 +68,11 @@ void check_numa_node_missing(const TopologyCase& input, Report& report) {
                        Ask::lstopo, gpu.where, {gpu_ref(i)});
         continue;
       }
+      if (!gpu.cpus) {  // a row that was cut, rather than "N/A" beside a list of CPUs
+        report.unknown(concat("NUMA node of ", name_of(machine, gpu_ref(i)), " is not in the evidence"),
+                       Ask::lstopo, gpu.where, {gpu_ref(i)});
+        continue;
+      }
       report.problem({.read = concat(name_of(machine, gpu_ref(i)), ": no NUMA node (N/A or -1)"),
                       .wanted = "a node, as the other GPUs have",
                       .where = gpu.where},

@@ -4,6 +4,7 @@
 
 #include "diag/topology/check.hpp"
 #include "diag/topology/lookup.hpp"
+#include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::diag {
 
@@ -74,6 +75,9 @@ Report::Done Report::finish(KeepOk keep_ok) && {
   done.findings = std::move(problems_);
   std::ranges::stable_sort(done.findings, std::greater<>(), &Finding::severity);
   if (unknown_) {
+    if (unknown_->evidence.size() > 1) {
+      unknown_->title += concat(" (and ", unknown_->evidence.size() - 1, " more)");
+    }
     done.findings.push_back(std::move(*unknown_));
     done.ask = ask_;
   }

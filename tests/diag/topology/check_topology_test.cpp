@@ -53,6 +53,7 @@ TEST(CheckTopologyTest, WorstProblemsComeFirstAndFollowersBehindTheirCause) {
   topology_test::add_gpu(machine, {}, 0);
   topology_test::add_gpu(machine, {}, 1);
   machine.gpus[1].numa_node.reset();
+  machine.gpus[1].cpus = std::vector<int>{16};
   std::vector<std::string> order;
   for (const Finding& finding : check_topology(case_of(machine, events))) {
     if (finding.state == CheckState::problem) order.push_back(finding.id);

@@ -166,6 +166,9 @@ TEST(PcieChecksTest, SmallReadRequestsAndSmallBar1AreNamed) {
 TEST(PlatformChecksTest, OneGpuWithoutNodeAmongOthersIsNamed) {
   Machine machine = switched_host(2);
   machine.gpus[0].numa_node.reset();
+  EXPECT_FALSE(finding_of(judged(machine), "numa_node_missing"));
+  EXPECT_TRUE(finding_of(judged(machine), "numa_node_missing", CheckState::unknown));
+  machine.gpus[0].cpus = std::vector<int>{0, 1};  // "N/A" beside a list of CPUs
   const auto finding = finding_of(judged(machine), "numa_node_missing");
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->devices, std::vector<DeviceRef>{topology_test::gpu(0)});
