@@ -118,9 +118,16 @@ void check_nvlink_missing_on_gpu(const TopologyCase& input, Report& report) {
                     .where = counts.where(i)},
                    {gpu_ref(i)});
   }
+  std::vector<std::string> lone;
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    const bool is_lone = counts.total(i) == 0;
+    (is_lone ? lone : others).push_back(concat(machine.gpus[i].index));
+  }
   report.word(
       {.title = concat(report.devices_text(machine), " has no NVLink while its peers do"),
-       .fix = "nvidia-smi -r -i <gpu> on a drained node; until then leave it out of CUDA_VISIBLE_DEVICES",
+       .fix = concat("nvidia-smi -r -i ", joined(lone, ","),
+                     " on a drained node; until then export CUDA_VISIBLE_DEVICES=", joined(others, ",")),
        .needs_root = true});
 }
 

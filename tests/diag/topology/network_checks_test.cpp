@@ -255,6 +255,20 @@ TEST(EvidenceChecksTest, RefusedHwlocXmlSaysHowToExport) {
   EXPECT_EQ(finding->fix, "lstopo -i new.xml --of v2xml out.xml");
 }
 
+TEST(EvidenceChecksTest, OldHwlocDoesNotShowHopperLinks) {
+  const auto judged_with = [](const char* version, int capability) {
+    Machine machine = two_sockets();
+    machine.stated_paths.clear();
+    machine.has_link_evidence = false;
+    for (Gpu& one : machine.gpus) one.compute_capability = capability;
+    return judged(machine, {event(LogEventKind::version, {{"library", "hwloc"}, {"version", version}})});
+  };
+  EXPECT_TRUE(finding_of(judged_with("2.9.1", 90), "hwloc_too_old"));
+  EXPECT_FALSE(finding_of(judged_with("2.11.0", 90), "hwloc_too_old"));
+  EXPECT_TRUE(finding_of(judged_with("2.11.0", 90), "hwloc_too_old", CheckState::unknown));
+  EXPECT_FALSE(finding_of(judged_with("2.9.1", 80), "hwloc_too_old"));
+}
+
 TEST(EvidenceChecksTest, ContradictionsShowBothSides) {
   TopologyCase input;
   input.evidence.contradictions.push_back({.subject = "GPU3 NVLinks",

@@ -121,6 +121,17 @@ TEST(PcieChecksTest, SpeedAloneTellsASlowBridgeWhereTheWidthIsUnknown) {
   EXPECT_TRUE(finding_of(judged(machine), "pcie_bridge_slow"));
 }
 
+TEST(PcieChecksTest, BandwidthOfTheMomentTellsNothingOfABridge) {
+  Machine machine = switched_host(1);
+  for (PciDevice& device : machine.pci) {
+    device.slot = {};
+    device.link = {};
+    device.link.stated_gb_per_s = device.is_bridge ? 0.25 : 15.75;  // hwloc, idle
+  }
+  EXPECT_FALSE(finding_of(judged(machine), "pcie_bridge_slow"));
+  EXPECT_TRUE(finding_of(judged(machine), "pcie_bridge_slow", CheckState::unknown));
+}
+
 TEST(PcieChecksTest, LoggedGraphShowsASlowBridge) {
   const auto edge = [](std::string depth, std::string speed, std::string target) {
     return topology_test::event(
