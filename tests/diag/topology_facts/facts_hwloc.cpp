@@ -194,8 +194,9 @@ constexpr std::array kFacts{
          }},
     Fact{kGpuMemory, 3, "no GPU osdevs",
          [](const FactCase& it) {
+           // the file itself writes the vendor as 0000, which is unknown
            const auto count = std::ranges::count_if(it.machine().pci, [](const PciDevice& device) {
-             return device.vendor == 0x10de && device.class_code && (*device.class_code >> 8) == 0x0300;
+             return !device.is_bridge && device.class_code && (*device.class_code >> 8) == 0x0300;
            });
            EXPECT_EQ(count, 6);
            for (const Placement& place : it.made.rings.placements) {
