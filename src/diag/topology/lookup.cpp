@@ -90,6 +90,14 @@ const PciDevice* function_of(const Machine& machine, const Endpoint& endpoint) {
   return position < machine.pci.size() ? &machine.pci[position] : nullptr;
 }
 
+bool has_place(const Machine& machine, DeviceRef device) {
+  const auto position = static_cast<std::size_t>(device.position);
+  const bool is_gpu = device.kind == PartKind::gpu;
+  if (is_gpu ? machine.gpus[position].pci.has_value() : machine.nics[position].pci.has_value()) return true;
+  return std::ranges::any_of(
+      machine.stated_paths, [&](const StatedPath& path) { return path.from == device || path.to == device; });
+}
+
 std::optional<std::vector<int>> near_cpus(const Machine& machine, const Gpu& gpu) {
   if (gpu.cpus) return gpu.cpus;
   if (!gpu.numa_node) return std::nullopt;

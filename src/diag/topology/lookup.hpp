@@ -37,6 +37,10 @@ std::vector<Endpoint> endpoints(const Machine& machine);
 /// The endpoint's function, or nothing.
 const PciDevice* function_of(const Machine& machine, const Endpoint& endpoint);
 
+/// The place is known, from the PCI tree or because paths of it are stated: a class that was only guessed
+/// from NUMA nodes is no reason for advice.
+bool has_place(const Machine& machine, DeviceRef device);
+
 /// CPUs near a GPU: its own list, else those of its NUMA node; nothing when unknown.
 std::optional<std::vector<int>> near_cpus(const Machine& machine, const Gpu& gpu);
 std::size_t common_count(const std::vector<int>& a, const std::vector<int>& b);

@@ -23,6 +23,17 @@ PathClass nearest(const TopologyCase& input, std::size_t gpu) {
   return best;
 }
 
+/// The paths from all GPUs of its host to the NIC are known.
+bool is_known_to_all(const TopologyCase& input, std::size_t nic) {
+  const Machine& machine = input.evidence.machine;
+  if (!has_place(machine, nic_ref(nic))) return false;
+  for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
+    if (machine.gpus[gpu].host != machine.nics[nic].host) continue;
+    if (class_between(input, gpu, nic) == PathClass::unknown) return false;
+  }
+  return true;
+}
+
 bool has_switch(const Machine& machine) {
   return std::ranges::any_of(machine.links, [](const Link& link) { return link.end == LinkEnd::nvswitch; });
 }
@@ -72,6 +83,17 @@ void check_nic_far_from_gpu(const TopologyCase& input, Report& report) {
   // Without a job: GPUs whose best NIC is at another socket while other GPUs have one nearby.
   std::map<PathClass, std::vector<DeviceRef>> by_class;
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    const auto usable = usable_nics(input);
+    const bool is_known =
+        has_place(machine, gpu_ref(i)) && std::ranges::all_of(usable, [&](std::size_t nic) {
+          return has_place(machine, nic_ref(nic)) && class_between(input, i, nic) != PathClass::unknown;
+        });
+    if (!is_known && !usable.empty()) {
+      report.unknown(
+          concat("the place of ", name_of(machine, gpu_ref(i)), " or of a NIC is not in the evidence"),
+          Ask::topo_matrix, machine.gpus[i].where, {gpu_ref(i)});
+      continue;
+    }
     const PathClass best = nearest(input, i);
     if (best != PathClass::unknown) by_class[best].push_back(gpu_ref(i));
   }
@@ -117,6 +139,11 @@ void check_nic_not_a_rail(const TopologyCase& input, Report& report) {
       return port.state != PortState::active && port.state != PortState::unknown;
     });
     if (is_down) continue;  // port_down and its kin say so
+    if (!is_known_to_all(input, nic)) {
+      report.unknown(concat("the place of ", name_of(machine, nic_ref(nic)), " is not in the evidence"),
+                     Ask::topo_matrix, machine.nics[nic].where, {nic_ref(nic)});
+      continue;
+    }
     excluded.push_back(machine.nics[nic].name);
     const bool is_used =
         wanted && !wanted->starts_with('^') && contains_ignoring_case(*wanted, machine.nics[nic].name);
@@ -139,17 +166,22 @@ void check_nic_not_a_rail(const TopologyCase& input, Report& report) {
 void check_hca_sets_differ(const TopologyCase& input, Report& report) {
   const Machine& machine = input.evidence.machine;
   if (machine.hosts.size() < 2) return;
+  const auto rate_of = [](const Nic& nic) {
+    return nic.ports.empty() ? std::nullopt : nic.ports.front().gbit_per_s;
+  };
+  bool has_rates = true;  // else names alone are compared: an unknown rate is no other rate
+  for (std::size_t i = 0; i < machine.nics.size(); ++i) {
+    if (!machine.nics[i].is_rdma || rate_of(machine.nics[i])) continue;
+    has_rates = false;
+    report.unknown(concat("rate of ", name_of(machine, nic_ref(i)), " is not in the evidence"), Ask::ib,
+                   machine.nics[i].where, {nic_ref(i)});
+  }
   std::map<std::string, std::vector<int>> sets;
   for (std::size_t host = 0; host < machine.hosts.size(); ++host) {
     std::vector<std::string> words;
-    for (std::size_t i = 0; i < machine.nics.size(); ++i) {
-      const Nic& nic = machine.nics[i];
+    for (const Nic& nic : machine.nics) {
       if (nic.host != static_cast<int>(host) || !nic.is_rdma) continue;
-      const auto rate = nic.ports.empty() ? std::nullopt : nic.ports.front().gbit_per_s;
-      if (!rate)
-        report.unknown(concat("rate of ", name_of(machine, nic_ref(i)), " is not in the evidence"), Ask::ib,
-                       nic.where, {nic_ref(i)});
-      words.push_back(concat(nic.name, rate ? concat(" ", *rate) : std::string()));
+      words.push_back(has_rates ? concat(nic.name, " ", rate_of(nic).value_or(0)) : nic.name);
     }
     std::ranges::sort(words);
     sets[joined(words)].push_back(static_cast<int>(host));

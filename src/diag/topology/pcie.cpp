@@ -271,6 +271,7 @@ void check_pcie_speed_low(const TopologyCase& input, Report& report) {
 
 void check_pcie_bridge_slow(const TopologyCase& input, Report& report) {
   const Machine& machine = input.evidence.machine;
+  if (!machine.pci.empty()) has_tree(machine, report, "the bridges above it are unknown");
   for (const Endpoint& end : endpoints(machine)) {
     if (function_of(machine, end)) judge_bridges_above(machine, end, report);
   }

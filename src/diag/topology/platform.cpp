@@ -16,6 +16,19 @@ std::size_t nodes_with_cpus(const Machine& machine, int host) {
       machine.numa_nodes, [&](const NumaNode& node) { return node.host == host && !node.is_memory_only(); }));
 }
 
+/// Two GPUs of the host have a path between NUMA nodes, so there is more than the one node that is known.
+bool crosses_nodes(const TopologyCase& input, int host) {
+  const Machine& machine = input.evidence.machine;
+  for (std::size_t a = 0; a < machine.gpus.size(); ++a) {
+    for (std::size_t b = a + 1; b < machine.gpus.size(); ++b) {
+      if (machine.gpus[a].host != host || machine.gpus[b].host != host) continue;
+      const Path* path = path_between(input, gpu_ref(a), gpu_ref(b));
+      if (path && path->path_class == PathClass::sys) return true;
+    }
+  }
+  return false;
+}
+
 /// Product names of clouds that ship a topology file for their machines.
 bool is_cloud(const Host& host) {
   constexpr std::array<std::string_view, 7> kProducts{"Amazon EC2", "p4d", "p5", "Virtual Machine",
@@ -63,7 +76,7 @@ void check_numa_node_missing(const TopologyCase& input, Report& report) {
       const Gpu& gpu = machine.gpus[i];
       // With one node, or when nobody's is known, the source does not say; that is no fault of the machine.
       if (known[host] == 0) {
-        if (nodes_with_cpus(machine, host) == 1) continue;
+        if (nodes_with_cpus(machine, host) == 1 && !crosses_nodes(input, host)) continue;
         report.unknown(concat("NUMA node of ", name_of(machine, gpu_ref(i)), " is not in the evidence"),
                        Ask::lstopo, gpu.where, {gpu_ref(i)});
         continue;
@@ -92,7 +105,12 @@ void check_numa_nodes_per_package(const TopologyCase& input, Report& report) {
   const Machine& machine = input.evidence.machine;
   std::map<std::pair<int, int>, std::set<int>> nodes;
   for (const NumaNode& node : machine.numa_nodes) {
-    if (node.package && !node.is_memory_only()) nodes[{node.host, *node.package}].insert(node.id);
+    if (!node.package) continue;
+    if (!node.cpus) {
+      report.unknown(concat("CPUs of NUMA", node.id, " are not in the evidence"), Ask::lstopo, node.where);
+    } else if (!node.cpus->empty()) {
+      nodes[{node.host, *node.package}].insert(node.id);
+    }
   }
   for (const auto& [key, ids] : nodes) {
     report.looked();

@@ -87,8 +87,9 @@ void check_port_down(const TopologyCase& input, Report& report) {
   judge_ports(input, report, [](const Port& port) {
     return port.phys_state != PhysState::disabled && port.phys_state != PhysState::polling;
   });
-  report.word({.title = concat(report.devices_text(input.evidence.machine),
-                               " is not active: no subnet manager, or a virtual function it does not know"),
+  report.word({.title = concat(
+                   report.devices_text(input.evidence.machine),
+                   " is not active (LinkUp: no subnet manager, or a virtual function that it does not know)"),
                .fix = "systemctl status opensm on the fabric's manager; ibstat on this host",
                .needs_root = true});
 }
