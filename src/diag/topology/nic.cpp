@@ -83,12 +83,17 @@ void check_nic_far_from_gpu(const TopologyCase& input, Report& report) {
   // Without a job: GPUs whose best NIC is at another socket while other GPUs have one nearby.
   std::map<PathClass, std::vector<DeviceRef>> by_class;
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
-    const auto usable = usable_nics(input);
-    const bool is_known =
-        has_place(machine, gpu_ref(i)) && std::ranges::all_of(usable, [&](std::size_t nic) {
-          return has_place(machine, nic_ref(nic)) && class_between(input, i, nic) != PathClass::unknown;
-        });
-    if (!is_known && !usable.empty()) {
+    // Of all NICs: one of unknown place may be the near one, though the plan leaves it out.
+    bool is_known = has_place(machine, gpu_ref(i));
+    bool has_nic = false;
+    for (std::size_t nic = 0; nic < machine.nics.size(); ++nic) {
+      if (!machine.nics[nic].is_rdma || machine.nics[nic].host != machine.gpus[i].host) continue;
+      has_nic = true;
+      is_known =
+          is_known && has_place(machine, nic_ref(nic)) && class_between(input, i, nic) != PathClass::unknown;
+    }
+    if (!has_nic) continue;
+    if (!is_known) {
       report.unknown(
           concat("the place of ", name_of(machine, gpu_ref(i)), " or of a NIC is not in the evidence"),
           Ask::topo_matrix, machine.gpus[i].where, {gpu_ref(i)});
