@@ -5,14 +5,19 @@
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
+
 #include <algorithm>
+#include <thread>
 
 #include "comm/rotation_mode.hpp"
+#include "core/affinity.hpp"
 #include "core/try.hpp"
 #include "ringcomm/collectives/ring_rotation.hpp"
 #include "ringcomm/comm/channel.hpp"
 #include "ringcomm/comm/communicator.hpp"
 #include "ringcomm/core/text.hpp"
+#include "ringcomm/topology/binding.hpp"
 #include "support/rank_threads.hpp"
 
 namespace ringcomm {
@@ -163,6 +168,77 @@ TEST(AgreementTest, PartsOfASplitKeepAForcedOrder) {
   };
   const Status status = run_threads(4, body, options_with(two_sockets(), {3, 0, 1, 2}));
   EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
+/// What agree_on_places() gives each of two ranks, every one of which `prepare`s its wish on its own thread.
+template <class Prepare>
+std::vector<Result<comm::Agreement>> agree_two(Prepare&& prepare) {
+  auto bootstraps = bootstrap_threads(2).value();
+  std::vector<Result<comm::Agreement>> agreed(2, Result<comm::Agreement>(Status::internal("not run")));
+  std::vector<std::jthread> threads;
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      const comm::TopologyWish wish = prepare(static_cast<int>(rank));
+      agreed[rank] =
+          comm::agree_on_places(*bootstraps[rank], wish, nullptr, Deadline::after(std::chrono::seconds(20)));
+    });
+  }
+  threads.clear();
+  return agreed;
+}
+
+TEST(AgreementTest, DifferentForcedOrdersAreAMismatchOnAllRanks) {
+  const auto agreed = agree_two([](int rank) {
+    comm::TopologyWish wish;
+    wish.ring_order = rank == 0 ? std::vector<int>{0, 1} : std::vector<int>{1, 0};
+    return wish;
+  });
+  for (const auto& result : agreed) {
+    EXPECT_EQ(result.status().code(), StatusCode::mismatch);
+    EXPECT_NE(result.status().message().find("rank 0 and rank 1"), std::string_view::npos);
+  }
+}
+
+TEST(AgreementTest, OneRankWithoutTheForcedOrderIsAMismatch) {
+  const auto agreed = agree_two([](int rank) {
+    comm::TopologyWish wish;
+    wish.keeps_rank_order = rank == 1;
+    return wish;
+  });
+  for (const auto& result : agreed) EXPECT_EQ(result.status().code(), StatusCode::mismatch);
+}
+
+TEST(AgreementTest, RanksThatALauncherBoundStayOnTheirCpus) {
+  const std::vector<int> cpus = allowed_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "two ranks cannot be bound to different CPUs where there is one";
+  const auto agreed = agree_two([&](int rank) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(cpus[static_cast<std::size_t>(1 - rank)], &mask);  // not what spreading would give
+    EXPECT_EQ(::sched_setaffinity(0, sizeof(mask), &mask), 0);
+    return comm::TopologyWish{};
+  });
+  EXPECT_EQ(agreed[0]->placement.cpus, std::vector<int>{cpus[1]});
+  EXPECT_EQ(agreed[1]->placement.cpus, std::vector<int>{cpus[0]});
+}
+
+TEST(AgreementTest, RanksThatNobodyBoundShareTheCores) {
+  const auto agreed = agree_two([](int) { return comm::TopologyWish{}; });
+  const auto expected = spread_ranks(discover_cores(), 2);
+  EXPECT_EQ(agreed[0]->placement.cpus, expected[0].cpus);
+  EXPECT_EQ(agreed[1]->placement.cpus, expected[1].cpus);
+}
+
+TEST(AgreementTest, SpeedsAreThoseOfRankZero) {
+  const auto agreed = agree_two([](int rank) {
+    comm::TopologyWish wish;
+    wish.speeds = {.inside = 10.0 + rank, .between = 5.0 + rank};
+    return wish;
+  });
+  for (const auto& result : agreed) {
+    EXPECT_EQ(result->speeds.inside, 10.0);
+    EXPECT_EQ(result->speeds.between, 5.0);
+  }
 }
 
 TEST(RelayIsFasterTest, WhatIsNotMeasuredDecidesNothing) {
