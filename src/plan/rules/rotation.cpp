@@ -63,9 +63,10 @@ Status check_chunks(const RotationRule& rule) {
 std::uint64_t signature_of(const RotationRule& rule) {
   Fnv fnv;
   fnv.add(OpCode::ring_rotate).add(rule.ranks).add(rule.access).add(rule.mode).add(rule.overlap);
-  fnv.add(rule.direction).add(rule.block_bytes).add(rule.chunk_bytes).add(rule.order);
+  fnv.add(rule.direction).add(rule.block_bytes).add(rule.chunk_bytes);
   fnv.add(rule.needed.size());
   for (const std::uint8_t flag : rule.needed) fnv.add(flag != 0);
+  if (!rule.order.empty()) fnv.add(rule.order);
   return fnv.value();
 }
 

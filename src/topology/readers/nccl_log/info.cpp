@@ -2,6 +2,7 @@
 // What NCCL says of versions, variables and the network it chose.
 #include <array>
 
+#include "ringcomm/core/text.hpp"
 #include "topology/readers/nccl_log/collector.hpp"
 #include "topology/readers/text_lines.hpp"
 
@@ -81,10 +82,9 @@ bool parse_interfaces(const Message& message, Collector& collector) {
     if (word.starts_with('[')) word.remove_prefix(std::min(word.size(), word.find(']') + 1));
     if (word.empty() || names.size() >= kInterfacesMax) continue;  // "[RO]"
     names.emplace_back(word.substr(0, word.find(':')));
-    list += (list.empty() ? "" : ",") + names.back();
+    list += concat(list.empty() ? "" : ",", names.back());
     const std::size_t slash = word.find('/');
-    if (slash != std::string_view::npos)
-      layers += (layers.empty() ? "" : ",") + std::string(word.substr(slash + 1));
+    if (slash != std::string_view::npos) layers += concat(layers.empty() ? "" : ",", word.substr(slash + 1));
     if (plugin == "Bootstrap") break;
   }
   if (names.empty() || message.is_torn) return false;
