@@ -42,6 +42,14 @@ TEST(PcieChecksTest, RedirectBelowTheCommonBridgeIsAProblem) {
   EXPECT_EQ(finding->evidence.at(0).where.to_text(), "made.txt:18");
 }
 
+TEST(PcieChecksTest, RedirectAboveTheNicIsAProblemToo) {
+  Machine machine = switched_host(1);
+  machine.pci[3].acs->completion_redirect = true;  // the NIC's port of the switch
+  const auto finding = finding_of(judged(machine), "acs_redirect");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->evidence.at(0).read, "bridge 0000:13:00.0: CmpltRedir+");
+}
+
 TEST(PcieChecksTest, RedirectAtOrAboveTheCommonBridgeIsNone) {
   Machine machine = switched_host(1);
   function(machine, kRoot).acs->request_redirect = true;
