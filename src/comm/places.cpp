@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/places.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include "core/small_file.hpp"
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
+#include "ringcomm/core/log.hpp"
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/topology/rank_order.hpp"
 
@@ -57,7 +60,12 @@ struct Answer {
 };
 
 Home home_of(const TopologyWish& wish) {
-  return {.host = hash_of(read_small_file("/proc/sys/kernel/random/boot_id", 64)),
+  std::string host = read_small_file("/proc/sys/kernel/random/boot_id", 64);
+  if (host.empty()) {  // a sandbox without /proc: the name is second best
+    host.resize(256);
+    if (::gethostname(host.data(), host.size()) != 0) host.clear();
+  }
+  return {.host = hash_of(host),
           .cpus = hash_of(allowed_cpus()),
           .order = wish.keeps_rank_order     ? 1
                    : wish.ring_order.empty() ? 0
@@ -131,7 +139,10 @@ Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, co
   RINGCOMM_TRY(check_same_order(homes, wish));
   const auto rank = static_cast<std::size_t>(group.rank());
   Agreement agreement;
-  const Cores cores = wish.machine ? cores_of(*wish.machine) : discover_cores();
+  Cores cores = wish.machine ? cores_of(*wish.machine) : Cores();
+  if (wish.machine && cores.empty())
+    log(LogLevel::warn, "the description of this host names no CPUs: ranks are placed by the live ones");
+  if (cores.empty()) cores = discover_cores();
   agreement.placement = inherited != nullptr ? *inherited : spread(cores, homes, rank);
   const Answer mine{place_of(agreement.placement, cores, homes[rank].host), wish.speeds};
   if (wish.machine) agreement.placement = usable(std::move(agreement.placement));

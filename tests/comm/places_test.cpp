@@ -149,6 +149,14 @@ TEST(AgreementTest, CpusThatAreNotHereAreNotBoundTo) {
   EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
+TEST(AgreementTest, ADescriptionWithoutCpusLeavesThePlacingToTheLiveMachine) {
+  const auto body = [](Communicator& comm) -> Status {
+    return comm.placement().cpus.empty() ? Status::internal("bound to nothing") : Status();
+  };
+  const Status status = run_threads(2, body, options_with(std::make_shared<const Machine>()));
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
 TEST(AgreementTest, SubRingsKeepTheOrderOfTheWhole) {
   const auto body = [](Communicator& comm) -> Status {
     if (comm.rank() == 1) return {};

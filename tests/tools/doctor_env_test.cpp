@@ -82,6 +82,18 @@ TEST(DoctorEnvTest, RanksOfALauncherAreComparedByValue) {
   EXPECT_NE(result.output.find("NCCL_IB_HCA (not there): ranks 0,2"), std::string::npos) << result.output;
 }
 
+TEST(DoctorEnvTest, BoundRanksAreJudgedByTheirCpusTogether) {
+  if (test::run_program("taskset -c 1 true").exit_code != 0) GTEST_SKIP() << "needs two CPUs and taskset";
+  const std::string store = "file:///tmp/ringcomm-doctor-bound-$$";
+  const auto rank = [&](int number) {
+    return "RINGCOMM_STORE=" + store + " RINGCOMM_SIZE=2 RINGCOMM_RANK=" + std::to_string(number) +
+           " taskset -c " + std::to_string(number) + " " + kDoctor + "env --timeout 30";
+  };
+  const ProgramResult result = shell(rank(1) + " & " + rank(0) + "; wait");
+  EXPECT_NE(result.output.find("may use 0"), std::string::npos) << result.output;
+  EXPECT_EQ(result.output.find("[cpus_few]"), std::string::npos) << result.output;
+}
+
 TEST(DoctorEnvTest, ARankThatDoesNotComeIsNoHang) {
   const ProgramResult result =
       shell("RINGCOMM_STORE=file:///tmp/ringcomm-doctor-alone-$$ RINGCOMM_SIZE=2 RINGCOMM_RANK=0 " + kDoctor +
@@ -99,7 +111,8 @@ TEST(DoctorEnvTest, TheDocumentationListsEveryCheck) {
   std::ifstream file(RINGCOMM_SOURCE_DIR "/docs/doctor.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   for (const CheckId& check : host_check_ids()) {
-    const std::string row = concat("| `", check.id, "` | ", name_of(check.severity), " | ", check.sentence, " |");
+    const std::string row =
+        concat("| `", check.id, "` | ", name_of(check.severity), " | ", check.sentence, " |");
     EXPECT_NE(page.find(row), std::string::npos) << row;
   }
 }

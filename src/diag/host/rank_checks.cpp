@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks over all ranks: what has to be alike, and what may not be shared.
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "diag/host/facts_text.hpp"
@@ -31,10 +32,18 @@ void add_groups(Finding& finding, std::string_view name, const Groups& groups) {
   }
 }
 
+/// What a launcher, or the doctor's own advice, gives each rank for itself.
+bool is_own_by_rank(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames{"CUDA_VISIBLE_DEVICES", "RINGCOMM_RANK",
+                                                   "RINGCOMM_LOCAL_RANK", "UCX_NET_DEVICES"};
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("OMPI_MCA_ess_") ||
+         name.starts_with("OMPI_MCA_orte_");
+}
+
 /// All names that any rank has in `map_of`, with the groups of those that differ.
 template <class MapOf>
 Finding check_alike(const Facts& facts, std::string_view id, Severity severity, std::string_view what,
-                    std::string_view fix, MapOf&& map_of, const std::set<std::string>& ignored) {
+                    std::string_view fix, MapOf&& map_of, bool (*is_own)(std::string_view name)) {
   std::set<std::string> names;
   for (const HostFacts& rank : facts) {
     for (const auto& [name, value] : map_of(rank)) names.insert(name);
@@ -42,7 +51,7 @@ Finding check_alike(const Facts& facts, std::string_view id, Severity severity, 
   Finding finding;
   std::string differing;
   for (const std::string& name : names) {
-    if (ignored.contains(name)) continue;
+    if (is_own(name)) continue;
     const Groups groups = grouped(facts, [&](const HostFacts& rank) {
       const auto& values = map_of(rank);
       const auto found = values.find(name);
@@ -209,14 +218,14 @@ Finding check_clocks(const Facts& facts) {
 
 std::vector<Finding> check_ranks(const std::vector<HostFacts>& facts) {
   if (facts.size() < 2) return {};
-  const std::set<std::string> own_by_rank{"CUDA_VISIBLE_DEVICES", "RINGCOMM_RANK", "RINGCOMM_LOCAL_RANK"};
-  return {diag::check_alike(facts, "versions_differ", Severity::failure, "versions",
-                            "install one version on all hosts",
-                            [](const HostFacts& f) -> const auto& { return f.versions; }, {}),
+  return {diag::check_alike(
+              facts, "versions_differ", Severity::failure, "versions", "install one version on all hosts",
+              [](const HostFacts& f) -> const auto& { return f.versions; },
+              [](std::string_view) { return false; }),
           diag::check_alike(
               facts, "variables_differ", Severity::warning, "variables",
               "give all ranks the same (mpirun -x NAME, srun --export)",
-              [](const HostFacts& f) -> const auto& { return f.variables; }, own_by_rank),
+              [](const HostFacts& f) -> const auto& { return f.variables; }, diag::is_own_by_rank),
           diag::check_namespaces(facts),
           diag::check_shared_cores(facts),
           diag::check_one_cpu(facts),

@@ -154,6 +154,8 @@ TEST(RankChecksTest, DifferingValuesAreListedWithTheirRanks) {
   facts[2].versions["nvidia driver"] = "550.54";
   facts[1].variables["NCCL_IB_HCA"] = "mlx5_0";
   facts[0].variables["CUDA_VISIBLE_DEVICES"] = "0";  // each rank has its own
+  facts[3].variables["OMPI_MCA_ess_base_vpid"] = "3";
+  facts[3].variables["UCX_NET_DEVICES"] = "mlx5_3:1";
   const auto findings = check_ranks(facts);
   EXPECT_EQ(problems_in(findings), (Ids{"versions_differ", "variables_differ"}));
   const Finding& versions = finding_of(findings, "versions_differ");
