@@ -239,14 +239,15 @@ void check_pcie_speed_low(const TopologyCase& input, Report& report) {
     const PciDevice* device = function_of(machine, end);
     if (!device) continue;
     const auto above = bridges_above(machine, *end.pci);
-    const auto slot = above.empty() ? std::optional<double>() : at(machine, above.front()).slot.gt_per_s;
-    if (!device->link.gt_per_s || !device->slot.gt_per_s || !slot) {
+    const double slot =
+        above.empty() ? 0 : at(machine, above.front()).slot.gt_per_s.value_or(0);  // 0: unknown
+    if (!device->link.gt_per_s || !device->slot.gt_per_s || slot == 0) {
       report.unknown(
           concat("link speed of ", name_of(machine, end.device), " or of its slot is not in the evidence"),
           Ask::lspci, device->where, {end.device});
       continue;
     }
-    const double wanted = std::min(*device->slot.gt_per_s, *slot);
+    const double wanted = std::min(*device->slot.gt_per_s, slot);
     if (*device->link.gt_per_s >= wanted) {
       report.looked();
       continue;

@@ -264,7 +264,8 @@ TEST(NvidiaSmiTopoTest, HostileTextIsBounded) {
   std::string tall = "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0\n";
   for (int i = 0; i < 1000000; ++i) tall += "GPU9\tX\n";
   EXPECT_LE(read_ok(tall).skipped.size(), 1001U);
-  const std::string nul("GPU0 X SYS\0 \xc3\n\xff\xfe GPU1 SYS X\n", 33);
+  constexpr char kNul[] = "GPU0 X SYS\0 \xc3\n\xff\xfe GPU1 SYS X\n";
+  const std::string nul(kNul, sizeof(kNul) - 1);
   EXPECT_TRUE(smi::read(nul, "nul").is_ok());
 }
 
