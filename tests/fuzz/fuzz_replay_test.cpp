@@ -11,6 +11,7 @@
 
 #include "core/small_file.hpp"
 #include "fuzz/inputs.hpp"
+#include "ringcomm/core/text.hpp"
 #include "topology/readers/evidence_readers.hpp"
 
 namespace ringcomm {
@@ -57,9 +58,9 @@ std::vector<std::string> variants(const std::string& text) {
 }
 
 TEST(FuzzReplayTest, EveryFormatHasAFuzzer) {
-  const std::string listed = std::string(",") + RINGCOMM_FUZZ_FORMATS + ",";
+  const std::string listed = concat(",", RINGCOMM_FUZZ_FORMATS, ",");
   for (const auto& reader : topology::evidence_readers())
-    EXPECT_NE(listed.find(std::string(",").append(reader.name) + ","), std::string::npos)
+    EXPECT_NE(listed.find(concat(",", reader.name, ",")), std::string::npos)
         << reader.name << ": add it to tests/fuzz/CMakeLists.txt";
 }
 

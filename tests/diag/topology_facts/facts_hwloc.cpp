@@ -267,15 +267,21 @@ constexpr std::array kFacts{
     Fact{kWestmere, 3, "host ring only",
          [](const FactCase& it) {
            EXPECT_EQ(with_cpus(it), 2U);
-           const HostRanks ranks = plan_host_ranks(it.machine(), CostModel::table(), 4);
-           ASSERT_EQ(ranks.ring.size(), 4U);
+           const auto placements = spread_ranks(it.machine().cores, 4);
+           std::vector<RankPlace> places;
+           for (const Placement& placement : placements)
+             places.push_back(
+                 {.host = 1, .package = placement.memory_node, .memory_node = placement.memory_node});
+           const auto ring = ring_over(places);
+           ASSERT_TRUE(ring.is_ok() && ring->size() == 4);
            int crossings = 0;
            for (std::size_t i = 0; i < 4; ++i) {
-             const auto here = static_cast<std::size_t>(ranks.ring[i]);
-             const auto next = static_cast<std::size_t>(ranks.ring[(i + 1) % 4]);
-             if (ranks.placements[here].memory_node != ranks.placements[next].memory_node) ++crossings;
+             const auto node = [&](std::size_t at) {
+               return places[static_cast<std::size_t>(ring.value().at(at % 4))].memory_node;
+             };
+             if (node(i) != node(i + 1)) ++crossings;
            }
-           EXPECT_EQ(crossings, 2) << ranks.explanation;
+           EXPECT_EQ(crossings, 2);
          }},
     Fact{kWestmere, 4, "NIC class 0c06",
          [](const FactCase& it) {
