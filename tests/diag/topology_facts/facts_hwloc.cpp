@@ -5,6 +5,7 @@
 #include <set>
 
 #include "diag/topology_facts/facts.hpp"
+#include "ringcomm/topology/rank_order.hpp"
 
 namespace ringcomm::topology_facts {
 namespace {
