@@ -70,6 +70,34 @@ TEST(DoctorLaunchTest, RanksThatFollowTheRingGetItsGpusNicAndNode) {
   EXPECT_EQ(run_as_rank(mpirun, 3), "numactl -N 0 -m 0\napp UCX=mlx5_0:1\n") << mpirun;
 }
 
+TEST(DoctorLaunchTest, RankIsTheGpuOfThatIndexWhateverTheFilesOrder) {
+  TopologyCase input = test::four_gpu_case();
+  for (int i = 0; i < 4; ++i) input.evidence.machine.gpus[static_cast<std::size_t>(i)].index = 3 - i;
+  const auto advice = launch_advice(input);
+  EXPECT_EQ(command_for(advice, "Slurm"), "srun -n 4 --cpu-bind=map_ldom:1,1,0,0 --mem-bind=local ./app");
+  const std::string mpirun = command_for(advice, "Open MPI");
+  EXPECT_EQ(run_as_rank(mpirun, 0), "numactl -N 1 -m 1\napp UCX=mlx5_1:1\n") << mpirun;
+  EXPECT_EQ(run_as_rank(mpirun, 3), "numactl -N 0 -m 0\napp UCX=mlx5_0:1\n") << mpirun;
+}
+
+TEST(DoctorLaunchTest, PortsAreCalledWhatTheFileCallsThem) {
+  TopologyCase input = test::four_gpu_case();
+  for (std::size_t i = 0; i < 2; ++i) {
+    auto& ports = input.evidence.machine.nics[i].ports;
+    ports.push_back(ports[0]);
+    ports[1].number = 2;
+    for (std::size_t port = 0; port < 2; ++port) {
+      ports[port].net_name = concat("mlx5_", (2 * i) + port);
+      ports[port].net_index = static_cast<int>((2 * i) + port);
+    }
+  }
+  for (std::size_t i = 0; i < 4; ++i) input.rings.nics[i].port = static_cast<int>(i % 2) + 1;
+  const auto advice = launch_advice(input);
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(run_as_rank(command_for(advice, "Open MPI"), rank), concat("app UCX=mlx5_", rank, ":1\n"));
+  EXPECT_EQ(command_for(advice, "NCCL"), "NCCL_IB_HCA=\"=mlx5_0,mlx5_1,mlx5_2,mlx5_3\"");
+}
+
 TEST(DoctorLaunchTest, IdsWithGapsAreNoDomainNumbers) {
   TopologyCase input = test::four_gpu_case();
   input.evidence.machine.numa_nodes[1].id = 8;

@@ -57,6 +57,20 @@ TEST(DoctorLabelsTest, UnknownSpeedIsAQuestionMarkAndNeverZero) {
   EXPECT_EQ(speed(std::optional(0.19)), "0.19 GB/s");
 }
 
+TEST(DoctorRingTextTest, IdlePortsAreNamed) {
+  TopologyCase input = test::four_gpu_case();
+  EXPECT_TRUE(has_not(ring_text(input, {}), "idle ports"));
+  auto& ports = input.evidence.machine.nics[1].ports;
+  ports.push_back(ports[0]);
+  ports[1].number = 2;
+  EXPECT_TRUE(has(ring_text(input, {}), "idle ports: mlx5_1:2 "));
+  for (std::size_t i = 0; i < 2; ++i) {
+    ports[i].net_name = i == 0 ? "mlx5_1" : "mlx5_4";
+    ports[i].net_index = static_cast<int>(i);
+  }
+  EXPECT_TRUE(has(ring_text(input, {}), "idle ports: mlx5_4 "));
+}
+
 TEST(DoctorMachineTextTest, EveryPackageIsABoxWithItsDevices) {
   const TopologyCase input = test::four_gpu_case();
   const std::string text = machine_text(input, {});

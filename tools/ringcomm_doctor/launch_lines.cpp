@@ -2,7 +2,6 @@
 #include "launch_lines.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "labels.hpp"
@@ -24,18 +23,15 @@ int host_of(const Machine& machine, DeviceRef device) {
 }
 
 /// Positions in the graph, in rank order.
-std::vector<int> vertices_of(const MachineRings& rings, RankOrder order) {
-  if (order == RankOrder::best_ring) return rings.best.order;
-  std::vector<int> vertices(rings.graph.devices.size());
-  std::iota(vertices.begin(), vertices.end(), 0);
-  return vertices;
+std::vector<int> vertices_of(const TopologyCase& input, RankOrder order) {
+  return order == RankOrder::best_ring ? input.rings.best.order : vertices_in_rank_order(input);
 }
 
 HostPlan first_host(const TopologyCase& input, RankOrder order) {
   const Machine& machine = input.evidence.machine;
   const MachineRings& rings = input.rings;
   HostPlan plan;
-  for (const int vertex : vertices_of(rings, order)) {
+  for (const int vertex : vertices_of(input, order)) {
     const auto i = static_cast<std::size_t>(vertex);
     const DeviceRef device = rings.graph.devices[i];
     if (host_of(machine, device) != 0) continue;
@@ -44,7 +40,8 @@ HostPlan first_host(const TopologyCase& input, RankOrder order) {
     for (const NicChoice& choice : rings.nics) {
       if (device.kind != PartKind::gpu || choice.gpu != device.position || !choice.nic) continue;
       const Nic& found = machine.nics[static_cast<std::size_t>(*choice.nic)];
-      if (found.is_rdma) nic = concat(found.name, ":", choice.port.value_or(1));
+      if (const auto name = port_name(found, choice.port); name && found.is_rdma)
+        nic = concat(name->device, ":", name->port);
     }
     plan.nics.push_back(nic);
   }
@@ -137,31 +134,25 @@ std::string mpirun_line(const HostPlan& plan, const Machine& machine, bool needs
   return line;
 }
 
-/// NICs that NCCL should use, where others are in the machine; exact names ("=").
+/// NICs that NCCL should use, where others are in the machine; exact names ("="). Empty: one is not known.
 std::string nccl_hcas(const TopologyCase& input) {
   const Machine& machine = input.evidence.machine;
   if (input.rings.excluded.empty()) return {};
   std::string out;
   std::set<std::string> names;
   for (std::size_t i = 0; i < machine.nics.size(); ++i) {
+    const Nic& nic = machine.nics[i];
     const bool is_excluded =
         std::any_of(input.rings.excluded.begin(), input.rings.excluded.end(),
-                    [&](const ExcludedNic& nic) { return nic.nic == static_cast<int>(i); });
-    if (is_excluded || !machine.nics[i].is_rdma || !names.insert(machine.nics[i].name).second) continue;
-    out += concat(out.empty() ? "=" : ",", machine.nics[i].name);
+                    [&](const ExcludedNic& entry) { return entry.nic == static_cast<int>(i); });
+    if (is_excluded || !nic.is_rdma) continue;
+    const auto devices = device_names(nic);
+    if (devices.empty()) return {};
+    for (const std::string& device : devices) {
+      if (names.insert(device).second) out += concat(out.empty() ? "=" : ",", device);
+    }
   }
   return out;
-}
-
-/// `topo -m` without its NIC legend names NICs NIC0, NIC1, ..., and some files have bus ids only: not what
-/// UCX and NCCL call them. Other characters have no place in a line that people copy to a shell.
-bool are_names_real(const TopologyCase& input) {
-  const Machine& machine = input.evidence.machine;
-  return std::all_of(machine.nics.begin(), machine.nics.end(), [](const Nic& nic) {
-    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-    return !nic.name.empty() && !nic.name.starts_with("NIC") && nic.name.front() != '-' &&
-           nic.name.find_first_not_of(kPlain) == std::string::npos;
-  });
 }
 
 }  // namespace
@@ -174,15 +165,15 @@ std::vector<Advice> launch_advice(const TopologyCase& input, RankOrder order) {
   const std::set<int> nodes(plan.nodes.begin(), plan.nodes.end());
   const std::set<std::string> nics(plan.nics.begin(), plan.nics.end());
   const bool needs_binding = nodes.size() > 1 && is_known(plan.nodes);
-  const bool needs_nics = nics.size() > 1 && !nics.contains("") && are_names_real(input);
+  const bool needs_nics = nics.size() > 1 && !nics.contains("");
   if (needs_binding || needs_nics)
     out.push_back({"Open MPI", mpirun_line(plan, machine, needs_binding, needs_nics)});
   if (needs_binding && are_ids_counted(machine))
     out.push_back({"Slurm", concat(srun(plan, machine), " --cpu-bind=map_ldom:", joined(plan.nodes, ","),
                                    " --mem-bind=local ./app")});
-  if (nics.size() == 1 && !nics.contains("") && are_names_real(input) && machine.nics.size() > 1)
+  if (nics.size() == 1 && !nics.contains("") && machine.nics.size() > 1)
     out.push_back({"UCX", concat("UCX_NET_DEVICES=", *nics.begin())});
-  if (const std::string hcas = nccl_hcas(input); !hcas.empty() && are_names_real(input))
+  if (const std::string hcas = nccl_hcas(input); !hcas.empty())
     out.push_back({"NCCL", concat("NCCL_IB_HCA=\"", hcas, "\"")});
   return out;
 }

@@ -84,14 +84,23 @@ class RingWriter {
     return nullptr;
   }
 
+  /// "mlx5_1" where the port is a device of its own, else "mlx5_0:2".
+  static std::string port_text(const Nic& nic, int number) {
+    const auto name = port_name(nic, number);
+    const bool is_own = name && std::count_if(nic.ports.begin(), nic.ports.end(), [&](const Port& port) {
+                                  const auto other = port_name(nic, port.number);
+                                  return other && other->device == name->device;
+                                }) == 1;
+    return is_own ? name->device : concat(nic.name, ":", number);
+  }
+
   std::string nic_text(int vertex) const {
     const NicChoice* choice = nic_of(vertex);
     if (choice == nullptr || !choice->nic)
       return machine_.nics.empty() && !machine_.has_nic_evidence ? "?" : "-";
     const Nic& nic = machine_.nics[static_cast<std::size_t>(*choice->nic)];
-    std::string text = nic.name;
-    if (choice->port && nic.ports.size() > 1) text += concat(":", *choice->port);
-    return concat(text, " ", name_of(choice->path_class));
+    const std::string port = choice->port && nic.ports.size() > 1 ? port_text(nic, *choice->port) : nic.name;
+    return concat(port, " ", name_of(choice->path_class));
   }
 
   std::string cores_text(int vertex) const {
@@ -166,6 +175,24 @@ class RingWriter {
     return out;
   }
 
+  /// Active ports of planned NICs that no GPU was given.
+  std::vector<std::string> idle_ports() const {
+    std::vector<std::string> idle;
+    for (std::size_t i = 0; i < machine_.nics.size(); ++i) {
+      const auto is_here = [&](const NicChoice& choice) { return choice.nic == static_cast<int>(i); };
+      if (std::none_of(rings_.nics.begin(), rings_.nics.end(), is_here)) continue;
+      for (const Port& port : machine_.nics[i].ports) {
+        const bool is_used =
+            std::any_of(rings_.nics.begin(), rings_.nics.end(), [&](const NicChoice& choice) {
+              return is_here(choice) && choice.port.value_or(port.number) == port.number;
+            });
+        const bool is_up = port.state == PortState::active || port.state == PortState::unknown;
+        if (is_up && !is_used) idle.push_back(port_text(machine_.nics[i], port.number));
+      }
+    }
+    return idle;
+  }
+
   std::string left_out() const {
     std::string out;
     std::map<std::string, std::vector<std::string>> reasons;
@@ -173,6 +200,8 @@ class RingWriter {
       reasons[excluded.reason].push_back(name_of(machine_, {PartKind::nic, excluded.nic}));
     for (const auto& [reason, names] : reasons)
       out += wrap("  not used: ", concat(list_of(names, 16), " (", reason, ")"));
+    if (const auto idle = idle_ports(); !idle.empty())
+      out += wrap("  idle ports: ", concat(list_of(idle, 16), " (the plan gives every GPU one port)"));
     for (const int gpu : rings_.left_out) {
       out += wrap("  ", concat("better left out of the ring: ", name_of(machine_, {PartKind::gpu, gpu}),
                                " (no NVLink, its peers have)"));

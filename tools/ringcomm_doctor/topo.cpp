@@ -74,7 +74,11 @@ Result<std::vector<int>> positions_of(const TopologyCase& input, const std::stri
 /// The checks see a given order as what the job is told to use, and nothing else.
 void configure_order(TopologyCase& input, const std::vector<int>& positions) {
   std::string text;
-  for (const int position : positions) text += concat(text.empty() ? "" : ",", position);
+  const std::vector<int> vertices = vertices_in_rank_order(input);
+  for (const int position : positions) {
+    const auto rank = std::find(vertices.begin(), vertices.end(), position) - vertices.begin();
+    text += concat(text.empty() ? "" : ",", static_cast<int>(rank));
+  }
   JobEvidence& job = input.evidence.job;
   job.graphs.clear();
   job.rings.clear();

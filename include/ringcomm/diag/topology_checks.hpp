@@ -27,6 +27,22 @@ struct TopologyCase {
 TopologyCase make_topology_case(MergedEvidence evidence, const CostModel& costs,
                                 std::vector<UnreadFile> unread = {});
 
+/// Positions in MachineGraph::devices in rank order: launchers start rank i of a host on the GPU with the
+/// i-th index, while the graph has the order of the file. NUMA nodes keep the file's order.
+std::vector<int> vertices_in_rank_order(const TopologyCase& input);
+
+/// What NCCL_IB_HCA and UCX_NET_DEVICES call a port: NCCL's files list the functions of one card as ports of
+/// one NIC, each with the name of a device of its own.
+struct PortName {
+  std::string device{};  ///< "mlx5_1"
+  int port = 1;          ///< the device's own number of it
+};
+/// Of the port with this Port::number, else of the first. Nothing where the evidence has no such name:
+/// `topo -m` without its legend has NIC0, NIC1, ..., some files bus ids only.
+std::optional<PortName> port_name(const Nic& nic, std::optional<int> number = {});
+/// Devices of all its ports, each once; empty where one has no known name.
+std::vector<std::string> device_names(const Nic& nic);
+
 /// All checks of check_topology, in the order of the spec; docs/topology.md lists them.
 std::vector<CheckId> topology_check_ids();
 

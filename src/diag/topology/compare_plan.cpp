@@ -106,8 +106,12 @@ std::string variable_for(const TopologyCase& input, PlanKind kind) {
   }
   const bool is_ours =
       kind == PlanKind::ringcomm || indices.size() != best.size() || machine.hosts.size() > 1;
-  return is_ours ? concat("RINGCOMM_RING_ORDER=", order_text(best))
-                 : concat("CUDA_VISIBLE_DEVICES=", order_text(indices));
+  if (!is_ours) return concat("CUDA_VISIBLE_DEVICES=", order_text(indices));
+  const std::vector<int> vertices = vertices_in_rank_order(input);
+  std::vector<int> ranks;
+  for (const int position : best)
+    ranks.push_back(static_cast<int>(std::ranges::find(vertices, position) - vertices.begin()));
+  return concat("RINGCOMM_RING_ORDER=", order_text(ranks));
 }
 
 void compare(const TopologyCase& input, const PlanSource& plan, PlanComparison& result) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <numeric>
 
 #include "ringcomm/core/text.hpp"
 
@@ -150,3 +151,22 @@ const Path* path_between(const TopologyCase& input, DeviceRef from, DeviceRef to
 }
 
 }  // namespace ringcomm::inline v0::diag
+
+namespace ringcomm::inline v0 {
+
+std::vector<int> vertices_in_rank_order(const TopologyCase& input) {
+  const auto& devices = input.rings.graph.devices;
+  const auto place_of = [&](int vertex) {
+    const DeviceRef device = devices[static_cast<std::size_t>(vertex)];
+    const Machine& machine = input.evidence.machine;
+    const auto position = static_cast<std::size_t>(device.position);
+    return device.kind == PartKind::gpu ? std::pair(machine.gpus[position].host, machine.gpus[position].index)
+                                        : std::pair(machine.numa_nodes[position].host, 0);
+  };
+  std::vector<int> vertices(devices.size());
+  std::iota(vertices.begin(), vertices.end(), 0);
+  std::ranges::stable_sort(vertices, {}, place_of);
+  return vertices;
+}
+
+}  // namespace ringcomm::inline v0

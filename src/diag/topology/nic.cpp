@@ -44,6 +44,41 @@ std::string names_of_nics(const Machine& machine, const std::vector<std::size_t>
   return joined(names, ",");
 }
 
+/// "NCCL_IB_HCA==mlx5_0,mlx5_1": exact names ("="), as NCCL otherwise takes each for a prefix. Where a name
+/// is not known: how to learn it.
+std::string hca_list(const Machine& machine, const std::vector<std::size_t>& nics, std::string_view sign) {
+  std::vector<std::string> names;
+  for (const std::size_t position : nics) {
+    const auto devices = device_names(machine.nics[position]);
+    if (devices.empty())
+      return concat("the device name of ", name_of(machine, nic_ref(position)),
+                    " is not in the evidence: nvidia-smi topo -m with its NIC legend has it");
+    for (const std::string& device : devices) {
+      if (std::ranges::find(names, device) == names.end()) names.push_back(device);
+    }
+  }
+  return concat("export NCCL_IB_HCA=", sign, joined(names, ","));
+}
+
+/// NCCL's rules: a list of prefixes, of names with '=', of what is left out with '^'; ports do not matter.
+bool is_used_by(std::string_view list, const Nic& nic) {
+  const bool is_inverted = list.starts_with('^');
+  if (is_inverted) list.remove_prefix(1);
+  const bool is_exact = list.starts_with('=');
+  if (is_exact) list.remove_prefix(1);
+  const auto devices = device_names(nic);
+  bool is_listed = false;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view word = list.substr(0, std::min(comma, list.find(':')));
+    is_listed = is_listed || (!word.empty() && std::ranges::any_of(devices, [&](const std::string& device) {
+                  return is_exact ? device == word : device.starts_with(word);
+                }));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return !devices.empty() && is_listed != is_inverted;
+}
+
 void judge_used_nics(const TopologyCase& input, Report& report) {
   const Machine& machine = input.evidence.machine;
   std::set<std::pair<std::size_t, std::size_t>> seen;
@@ -72,13 +107,12 @@ void judge_used_nics(const TopologyCase& input, Report& report) {
 void check_nic_far_from_gpu(const TopologyCase& input, Report& report) {
   const Machine& machine = input.evidence.machine;
   judge_used_nics(input, report);
-  std::vector<std::string> choice;
+  std::vector<std::size_t> choice;
   for (const NicChoice& nic : input.rings.nics) {
-    if (nic.nic) choice.push_back(machine.nics[static_cast<std::size_t>(*nic.nic)].name);
+    if (nic.nic) choice.push_back(static_cast<std::size_t>(*nic.nic));
   }
-  report.word(
-      {.title = concat(report.devices_text(machine), " uses a far NIC while a nearer one is there"),
-       .fix = concat("export NCCL_IB_HCA==", joined(choice, ","), " UCX_NET_DEVICES=<the rank's own>:1")});
+  report.word({.title = concat(report.devices_text(machine), " uses a far NIC while a nearer one is there"),
+               .fix = concat(hca_list(machine, choice, "="), "; UCX_NET_DEVICES=<the rank's own>:<port>")});
   if (report.problems() > 0) return;
   // Without a job: GPUs whose best NIC is at another socket while other GPUs have one nearby.
   std::map<PathClass, std::vector<DeviceRef>> by_class;
@@ -130,13 +164,13 @@ void check_nics_idle(const TopologyCase& input, Report& report) {
                   .wanted = concat(usable.size(), ": ", names_of_nics(machine, usable))},
                  devices);
   report.word({.title = concat("the job uses ", used.size(), " of ", usable.size(), " usable NICs"),
-               .fix = concat("export NCCL_IB_HCA==", names_of_nics(machine, usable))});
+               .fix = hca_list(machine, usable, "=")});
 }
 
 void check_nic_not_a_rail(const TopologyCase& input, Report& report) {
   const Machine& machine = input.evidence.machine;
   const auto wanted = variable_of(input, "NCCL_IB_HCA");
-  std::vector<std::string> excluded;
+  std::vector<std::size_t> excluded;
   for (const ExcludedNic& out : input.rings.excluded) {
     const auto nic = static_cast<std::size_t>(out.nic);
     if (nic >= machine.nics.size() || !machine.nics[nic].is_rdma) continue;
@@ -149,16 +183,15 @@ void check_nic_not_a_rail(const TopologyCase& input, Report& report) {
                      Ask::topo_matrix, machine.nics[nic].where, {nic_ref(nic)});
       continue;
     }
-    excluded.push_back(machine.nics[nic].name);
-    const bool is_used =
-        wanted && !wanted->starts_with('^') && contains_ignoring_case(*wanted, machine.nics[nic].name);
+    excluded.push_back(nic);
+    const bool is_used = wanted && !wanted->empty() && is_used_by(*wanted, machine.nics[nic]);
     report.problem({.read = concat(name_of(machine, nic_ref(nic)), ": ", out.reason),
                     .wanted = "left out of the rails",
                     .where = machine.nics[nic].where},
                    {nic_ref(nic)}, is_used ? std::nullopt : std::optional(Severity::info));
   }
   if (!machine.nics.empty()) report.looked();
-  const std::string fix = concat("export NCCL_IB_HCA=^", joined(excluded, ","));
+  const std::string fix = hca_list(machine, excluded, "^=");
   report.word(
       {.title = concat("the job's NIC list holds ", report.devices_text(machine), ", which is no rail"),
        .fix = fix});

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "diag/topology/lookup.hpp"
@@ -118,6 +117,11 @@ PlanSource find_plan(const TopologyCase& input, std::optional<std::vector<int>> 
   if (plan.is_known) return plan;
   if (const auto text = variable_of(input, "RINGCOMM_RING_ORDER")) {
     if (auto order = numbers_of(*text)) {
+      const std::vector<int> ranks = vertices_in_rank_order(input);
+      for (int& number : *order) {  // a number that is no rank is kept: the order then does not fit
+        if (number >= 0 && static_cast<std::size_t>(number) < ranks.size())
+          number = ranks[static_cast<std::size_t>(number)];
+      }
       plan.is_known = true;
       plan.source = "RINGCOMM_RING_ORDER";
       plan.orders.push_back(std::move(*order));
@@ -127,8 +131,7 @@ PlanSource find_plan(const TopologyCase& input, std::optional<std::vector<int>> 
   if (plan.source.empty())
     plan.source = "nothing is configured in the evidence; the devices' own order is shown";
   plan.kind = PlanKind::nccl;
-  plan.orders.emplace_back(input.rings.graph.devices.size());
-  std::iota(plan.orders.front().begin(), plan.orders.front().end(), 0);
+  plan.orders.push_back(vertices_in_rank_order(input));
   return plan;
 }
 

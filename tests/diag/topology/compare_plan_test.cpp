@@ -114,6 +114,43 @@ TEST(ComparePlanTest, NothingConfiguredIsNoProblem) {
   EXPECT_FALSE(topology_test::finding_of(check_topology(input), "plan_slower_than_best"));
 }
 
+/// The same mesh, GPUs in the file the other way round.
+Machine dgx1_backwards() {
+  Machine machine = dgx1();
+  for (std::size_t i = 0; i < 8; ++i) {
+    machine.gpus[i].index = 7 - static_cast<int>(i);
+    machine.gpus[i].bus = topology_test::bus(200 + static_cast<int>(i));
+  }
+  return machine;
+}
+
+TEST(ComparePlanTest, RanksAreCountedByGpuIndexNotByTheFilesOrder) {
+  TopologyCase input = topology_test::case_of(dgx1_backwards());
+  const auto indices = [&](const std::vector<int>& order) {
+    std::vector<int> out;
+    for (const int vertex : order) {
+      const auto position =
+          static_cast<std::size_t>(input.rings.graph.devices[static_cast<std::size_t>(vertex)].position);
+      out.push_back(input.evidence.machine.gpus[position].index);
+    }
+    return out;
+  };
+  EXPECT_EQ(indices(compare_plan(input).order), (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
+  const auto given = compare_plan(input, input.rings.best.order);
+  EXPECT_TRUE(given.is_ok);
+  const auto bad = compare_plan(input, order_in_devices(input, {0, 1, 2, 3, 4, 5, 6, 7}));
+  ASSERT_FALSE(bad.is_ok);
+  // What it says to set is read back as the best order.
+  input.evidence.job.events.push_back(topology_test::event(
+      LogEventKind::environment, {{"name", "RINGCOMM_RING_ORDER"}, {"value", bad.variable.substr(20)}}));
+  const auto set = compare_plan(input);
+  EXPECT_TRUE(set.is_known);
+  EXPECT_EQ(set.order, input.rings.best.order);
+  std::string wanted;
+  for (const int index : indices(input.rings.best.order)) wanted += "," + std::to_string(index);
+  EXPECT_EQ(bad.variable, "RINGCOMM_RING_ORDER=" + wanted.substr(1));
+}
+
 TEST(ComparePlanTest, OrderThatDoesNotFitSaysSo) {
   const TopologyCase input = topology_test::case_of(dgx1());
   for (const auto& order : {std::vector{0, 1}, std::vector{0, 1, 2, 3, 4, 5, 6, 6}}) {

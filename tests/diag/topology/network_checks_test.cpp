@@ -2,6 +2,8 @@
 // Ports, NICs and what a job's log says; each check is seen wrong, right and unknown.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "diag/topology/build_machine.hpp"
 
 namespace ringcomm {
@@ -136,12 +138,54 @@ TEST(NicChecksTest, ExcludedNicIsInfoUnlessTheJobNamesIt) {
   auto finding = finding_of(check_topology(input), "nic_not_a_rail");
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->severity, Severity::info);
-  EXPECT_EQ(finding->fix, "export NCCL_IB_HCA=^mlx5_1");
+  EXPECT_EQ(finding->fix, "export NCCL_IB_HCA=^=mlx5_1");
   input.evidence.job.events.push_back(
       event(LogEventKind::environment, {{"name", "NCCL_IB_HCA"}, {"value", "mlx5_0,mlx5_1"}}));
   finding = finding_of(check_topology(input), "nic_not_a_rail");
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->severity, Severity::warning);
+}
+
+TEST(NicChecksTest, ListOfTheJobIsReadAsNcclReadsIt) {
+  struct Row {
+    const char* list;
+    bool is_used;
+  };
+  constexpr std::array<Row, 11> kRows{{{"mlx5_1", true},
+                                       {"mlx5_1:1", true},
+                                       {"mlx5_0,mlx5_1", true},
+                                       {"mlx5", true},
+                                       {"=mlx5", false},
+                                       {"=mlx5_1", true},
+                                       {"mlx5_10,mlx5_11", false},
+                                       {"^mlx5_10", true},
+                                       {"^mlx5_1", false},
+                                       {"^=mlx5_1,mlx5_2", false},
+                                       {"^=mlx5", true}}};
+  for (const Row& row : kRows) {
+    TopologyCase input = case_of(two_sockets());
+    input.rings.excluded.push_back({.nic = 1, .reason = "SYS to every GPU"});
+    input.evidence.job.events.push_back(
+        event(LogEventKind::environment, {{"name", "NCCL_IB_HCA"}, {"value", row.list}}));
+    const auto finding = finding_of(check_topology(input), "nic_not_a_rail");
+    ASSERT_TRUE(finding) << row.list;
+    EXPECT_EQ(finding->severity == Severity::warning, row.is_used) << row.list;
+  }
+}
+
+TEST(NicChecksTest, ColumnNamesAreNeverAdvisedAsDeviceNames) {
+  Machine machine = two_sockets();
+  for (std::size_t i = 0; i < 2; ++i) machine.nics[i].name = "NIC" + std::to_string(i);
+  TopologyCase excluded = case_of(machine);
+  excluded.rings.excluded.push_back({.nic = 1, .reason = "SYS to every GPU"});
+  const auto not_a_rail = finding_of(check_topology(excluded), "nic_not_a_rail");
+  const auto far =
+      finding_of(judged(machine, {sends("0[0]", "NET/IB/0"), sends("1[1]", "NET/IB/0")}), "nic_far_from_gpu");
+  for (const auto& finding : {not_a_rail, far}) {
+    ASSERT_TRUE(finding);
+    EXPECT_EQ(finding->fix.find("NCCL_IB_HCA"), std::string::npos) << finding->fix;
+    EXPECT_NE(finding->fix.find("NIC legend"), std::string::npos) << finding->fix;
+  }
 }
 
 TEST(NicChecksTest, HostsHaveTheSameNics) {
