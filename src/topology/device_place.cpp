@@ -42,6 +42,17 @@ std::optional<int> node_of_cpus(const Machine& machine, int host, const std::vec
   return found;
 }
 
+/// A GPU with CPUs that no listed node has: there are more nodes than the source lists.
+bool lists_all_nodes(const Machine& machine, int host) {
+  return std::ranges::none_of(machine.gpus, [&](const Gpu& gpu) {
+    return gpu.host == host && gpu.cpus && std::ranges::any_of(*gpu.cpus, [&](int cpu) {
+             return std::ranges::none_of(machine.numa_nodes, [&](const NumaNode& node) {
+               return node.host == host && node.cpus && std::ranges::binary_search(*node.cpus, cpu);
+             });
+           });
+  });
+}
+
 std::optional<int> only_node(const Machine& machine, int host) {
   std::optional<int> found;
   for (std::size_t i = 0; i < machine.numa_nodes.size(); ++i) {
@@ -49,6 +60,7 @@ std::optional<int> only_node(const Machine& machine, int host) {
     if (found) return std::nullopt;
     found = static_cast<int>(i);
   }
+  if (!found || !lists_all_nodes(machine, host)) return std::nullopt;
   return found;
 }
 

@@ -26,7 +26,7 @@ std::optional<int> find_node(const Machine& machine, int host, int numa_id);
 std::optional<int> nearest_node_with_cpus(const Machine& machine, int node);
 
 /// A device's own NUMA id counts first, then its bridges', then its list of near CPUs; on a host with one
-/// node, that node.
+/// node, that node, unless a GPU's CPUs show that it is not the only one.
 DevicePlace place_of(const Machine& machine, DeviceRef device);
 
 /// (host, NUMA node, bus id or index): the order in which planning visits equal devices, so that no result

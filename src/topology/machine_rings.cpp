@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 
 #include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
@@ -35,28 +36,33 @@ std::vector<RingStep> steps_of(const MachineGraph& graph, const PathMatrix& path
 
 /// GPUs of a host without NVLink to anyone, while all others of it reach each other over NVLink.
 std::vector<int> unlinked_gpus(const Machine& machine, const MachineGraph& graph, const PathMatrix& paths) {
+  std::vector<std::size_t> at;  // [GPUs of the graph] in the matrix
+  for (const auto& device : graph.devices) {
+    if (device.kind == PartKind::gpu) at.push_back(paths.find(device));
+  }
+  const auto linked = [&](std::size_t a, std::size_t b) {
+    return a != b && paths.at(a, b).path_class == PathClass::nvl;
+  };
   std::vector<int> unlinked;
-  const auto linked = [&](DeviceRef a, DeviceRef b) {
-    return paths.at(paths.find(a), paths.find(b)).path_class == PathClass::nvl;
-  };
-  const auto host_of = [&](DeviceRef gpu) {
-    return machine.gpus[static_cast<std::size_t>(gpu.position)].host;
-  };
-  for (const auto& gpu : graph.devices) {
-    if (gpu.kind != PartKind::gpu) break;
-    std::vector<DeviceRef> peers;
-    std::ranges::copy_if(graph.devices, std::back_inserter(peers),
-                         [&](DeviceRef peer) { return peer != gpu && host_of(peer) == host_of(gpu); });
-    const bool has_link = std::ranges::any_of(peers, [&](DeviceRef peer) { return linked(gpu, peer); });
-    if (has_link) continue;
-    std::erase_if(peers, [&](DeviceRef peer) {  // other GPUs without a link are no peers
-      return std::ranges::none_of(graph.devices,
-                                  [&](DeviceRef other) { return other != peer && linked(peer, other); });
-    });
-    const bool all_linked = std::ranges::all_of(peers, [&](DeviceRef a) {
-      return std::ranges::all_of(peers, [&](DeviceRef b) { return a == b || linked(a, b); });
-    });
-    if (peers.size() >= kLinkedPeersMin && all_linked) unlinked.push_back(gpu.position);
+  std::map<int, std::vector<std::size_t>> linked_on;  // host -> its GPUs that have a link
+  std::vector<DeviceRef> without;
+  for (const std::size_t gpu : at) {
+    const DeviceRef device = paths.devices[gpu];
+    if (std::ranges::any_of(at, [&](std::size_t peer) { return linked(gpu, peer); })) {
+      linked_on[machine.gpus[static_cast<std::size_t>(device.position)].host].push_back(gpu);
+    } else {
+      without.push_back(device);
+    }
+  }
+  std::erase_if(linked_on, [&](const auto& entry) {
+    const auto& peers = entry.second;
+    return peers.size() < kLinkedPeersMin || !std::ranges::all_of(peers, [&](std::size_t a) {
+             return std::ranges::all_of(peers, [&](std::size_t b) { return a == b || linked(a, b); });
+           });
+  });
+  for (const auto& device : without) {
+    if (linked_on.contains(machine.gpus[static_cast<std::size_t>(device.position)].host))
+      unlinked.push_back(device.position);
   }
   return unlinked;
 }

@@ -7,17 +7,18 @@
 namespace ringcomm::inline v0::topology {
 namespace {
 
-constexpr std::int64_t kUnreached = std::numeric_limits<std::int64_t>::max();
+constexpr MatchCost kUnreached{.first = std::numeric_limits<std::int64_t>::max(),
+                               .second = std::numeric_limits<std::int64_t>::max()};
 
 /// Rows and columns from 1; column 0 stands for "none yet".
 class Assignment {
  public:
-  Assignment(const std::vector<std::int64_t>& costs, std::size_t rows, std::size_t columns)
+  Assignment(const std::vector<MatchCost>& costs, std::size_t rows, std::size_t columns)
       : costs_(costs),
         columns_(columns),
         row_of_(columns + 1, 0),
-        row_price_(rows + 1, 0),
-        column_price_(columns + 1, 0) {}
+        row_price_(rows + 1),
+        column_price_(columns + 1) {}
 
   void add_row(std::size_t row) {
     slack_.assign(columns_ + 1, kUnreached);
@@ -40,11 +41,11 @@ class Assignment {
   /// Opens the nearest column that is not done and moves the prices by its distance.
   std::size_t relax_from(std::size_t column) {
     const std::size_t row = row_of_[column];
-    std::int64_t least = kUnreached;
+    MatchCost least = kUnreached;
     std::size_t nearest = 0;
     for (std::size_t next = 1; next <= columns_; ++next) {
       if (is_done_[next]) continue;
-      const std::int64_t reduced =
+      const MatchCost reduced =
           costs_[((row - 1) * columns_) + next - 1] - row_price_[row] - column_price_[next];
       if (reduced < slack_[next]) {
         slack_[next] = reduced;
@@ -66,19 +67,19 @@ class Assignment {
     return nearest;
   }
 
-  const std::vector<std::int64_t>& costs_;
+  const std::vector<MatchCost>& costs_;
   std::size_t columns_;
   std::vector<std::size_t> row_of_;
-  std::vector<std::int64_t> row_price_;
-  std::vector<std::int64_t> column_price_;
-  std::vector<std::int64_t> slack_;
+  std::vector<MatchCost> row_price_;
+  std::vector<MatchCost> column_price_;
+  std::vector<MatchCost> slack_;
   std::vector<std::size_t> previous_;
   std::vector<bool> is_done_;
 };
 
 }  // namespace
 
-std::vector<std::size_t> assign_rows(const std::vector<std::int64_t>& costs, std::size_t rows,
+std::vector<std::size_t> assign_rows(const std::vector<MatchCost>& costs, std::size_t rows,
                                      std::size_t columns) {
   Assignment assignment(costs, rows, columns);
   for (std::size_t row = 1; row <= rows; ++row) assignment.add_row(row);

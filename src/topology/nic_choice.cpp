@@ -9,6 +9,7 @@
 #include "topology/detour.hpp"
 #include "topology/device_place.hpp"
 #include "topology/matching.hpp"
+#include "topology/nic_cost.hpp"
 
 namespace ringcomm::inline v0::topology {
 namespace {
@@ -128,14 +129,9 @@ bool is_listed(const std::vector<ExcludedNic>& excluded, std::size_t nic) {
   return std::ranges::any_of(excluded, [&](const auto& entry) { return entry.nic == static_cast<int>(nic); });
 }
 
-struct Rows {
-  std::vector<std::size_t> gpus{};  ///< positions in the matrix, in planning order
-  std::vector<std::size_t> nics{};
-};
-
-Rows rows_of_host(const Machine& machine, const PathMatrix& paths, const std::vector<ExcludedNic>& excluded,
-                  int host) {
-  Rows rows;
+NicRows rows_of_host(const Machine& machine, const PathMatrix& paths,
+                     const std::vector<ExcludedNic>& excluded, int host) {
+  NicRows rows;
   std::vector<DevicePlace> places;
   for (std::size_t i = 0; i < paths.devices.size(); ++i) {
     places.push_back(place_of(machine, paths.devices[i]));
@@ -153,54 +149,6 @@ Rows rows_of_host(const Machine& machine, const PathMatrix& paths, const std::ve
   return rows;
 }
 
-/// Class, then the rate, then the GPUs that the NIC already serves, then the distance in the order of bus
-/// ids: one number, each part smaller than one step of the part before it.
-class CostOfChoice {
- public:
-  CostOfChoice(const Machine& machine, const PathMatrix& paths, const Rows& rows, std::size_t copies)
-      : machine_(machine), paths_(paths), rows_(rows), copies_(copies) {
-    for (const std::size_t nic : rows.nics) {
-      const auto rate = port_gb_per_s(nic_at(nic));
-      if (rate) rates_.push_back(*rate);
-    }
-    std::ranges::sort(rates_, std::greater<>());
-    rates_.erase(std::unique(rates_.begin(), rates_.end()), rates_.end());
-  }
-
-  std::int64_t operator()(std::size_t row, std::size_t column) const {
-    const std::size_t nic = column / copies_;
-    const std::size_t copy = column % copies_;
-    const auto path_class = paths_.at(rows_.gpus[row], rows_.nics[nic]).path_class;
-    const auto rate = port_gb_per_s(nic_at(rows_.nics[nic]));
-    const auto slower =
-        std::min<std::ptrdiff_t>(std::ranges::find(rates_, rate.value_or(-1)) - rates_.begin(), kRatesMax);
-    // Squares of the distance are least when both orders run the same way.
-    const auto wanted = static_cast<std::int64_t>(row * rows_.nics.size() / rows_.gpus.size());
-    const auto apart = static_cast<std::int64_t>(nic) - wanted;
-    return (static_cast<std::int64_t>(path_class) * kClassStep) +
-           (static_cast<std::int64_t>(copy) * kLoadStep) + (static_cast<std::int64_t>(slower) * kRateStep) +
-           (apart * apart);
-  }
-
- private:
-  // The sum of a part over 128 rows stays below one step of the next: 128 x 128^2 = 2^21, 128 x 127 / 2 loads
-  // of 2^21 below 2^35, 7 rates of 2^35 x 128 below 2^45. 512 rows of the worst class stay below 2^60.
-  static constexpr std::ptrdiff_t kRatesMax = 7;
-  static constexpr std::int64_t kLoadStep = std::int64_t{1} << 21;
-  static constexpr std::int64_t kRateStep = std::int64_t{1} << 35;
-  static constexpr std::int64_t kClassStep = std::int64_t{1} << 45;
-
-  const Nic& nic_at(std::size_t position) const {
-    return machine_.nics[static_cast<std::size_t>(paths_.devices[position].position)];
-  }
-
-  const Machine& machine_;
-  const PathMatrix& paths_;
-  const Rows& rows_;
-  std::size_t copies_;
-  std::vector<double> rates_;
-};
-
 std::optional<int> port_number(const Nic& nic, std::size_t copy) {
   std::vector<int> usable;
   for (const auto& port : nic.ports) {
@@ -212,16 +160,11 @@ std::optional<int> port_number(const Nic& nic, std::size_t copy) {
 
 void choose_on_host(const Machine& machine, const PathMatrix& paths, const std::vector<ExcludedNic>& excluded,
                     int host, std::vector<NicChoice>& choices) {
-  const Rows rows = rows_of_host(machine, paths, excluded, host);
+  const NicRows rows = rows_of_host(machine, paths, excluded, host);
   if (rows.gpus.empty() || rows.nics.empty()) return;
   const std::size_t copies = (rows.gpus.size() + rows.nics.size() - 1) / rows.nics.size();
   const std::size_t columns = rows.nics.size() * copies;
-  const CostOfChoice cost(machine, paths, rows, copies);
-  std::vector<std::int64_t> costs;
-  for (std::size_t row = 0; row < rows.gpus.size(); ++row) {
-    for (std::size_t column = 0; column < columns; ++column) costs.push_back(cost(row, column));
-  }
-  const auto column_of = assign_rows(costs, rows.gpus.size(), columns);
+  const auto column_of = assign_rows(nic_costs(machine, paths, rows, copies), rows.gpus.size(), columns);
   for (std::size_t row = 0; row < rows.gpus.size(); ++row) {
     const std::size_t nic = rows.nics[column_of[row] / copies];
     const auto& path = paths.at(rows.gpus[row], nic);

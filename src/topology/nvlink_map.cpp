@@ -6,10 +6,6 @@
 namespace ringcomm::inline v0::topology {
 namespace {
 
-// What nvidia-smi prints per link is raw: x 0.941 gives the data sheet, and 20.6 of 26.562 (NVLink 4), 20 of
-// 25.781 (NVLink 2) are planned with (topology spec 2.1; NCCL graph/topo.h).
-constexpr double kPlannedShareOfRaw = 0.776;
-
 bool is_up(const NvLinkPort& port) { return port.is_active.value_or(false); }
 
 Bandwidth bandwidth_each(const Machine& machine, const CostModel& costs, const Link& link) {

@@ -13,6 +13,10 @@
 
 namespace ringcomm::inline v0::topology {
 
+/// What nvidia-smi prints per link, and what hwloc's matrix holds, is raw: 20.6 of 26.562 (NVLink 4) and 20
+/// of 25.781 (NVLink 2) are planned with (topology spec 2.1; NCCL graph/topo.h).
+inline constexpr double kPlannedShareOfRaw = 0.776;
+
 /// Links that lie side by side. An absent value is unknown.
 struct LinkBundle {
   LinkKind kind = LinkKind::nvlink;

@@ -17,11 +17,12 @@ using topology::is_over_pci;
 using topology::PathBuilder;
 using Pair = std::pair<DeviceRef, DeviceRef>;
 
-std::vector<DeviceRef> devices_of(const Machine& machine) {
-  std::vector<DeviceRef> devices;
+void list_devices(const Machine& machine, PathMatrix& matrix) {
   const auto add = [&](PartKind kind, std::size_t count, const auto& is_wanted) {
-    for (std::size_t i = 0; i < count && devices.size() < kPathDevicesMax; ++i) {
-      if (is_wanted(i)) devices.push_back({.kind = kind, .position = static_cast<int>(i)});
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!is_wanted(i)) continue;
+      auto& list = matrix.devices.size() < kPathDevicesMax ? matrix.devices : matrix.left_out;
+      list.push_back({.kind = kind, .position = static_cast<int>(i)});
     }
   };
   const auto any = [](std::size_t) { return true; };
@@ -29,7 +30,6 @@ std::vector<DeviceRef> devices_of(const Machine& machine) {
   add(PartKind::nic, machine.nics.size(), any);
   add(PartKind::numa_node, machine.numa_nodes.size(),
       [&](std::size_t i) { return topology::has_cpus(machine.numa_nodes[i]); });
-  return devices;
 }
 
 /// Each ordered pair's first statement; where only the other direction is stated (rows are cut), that one.
@@ -62,7 +62,10 @@ Path overlay(const StatedPath& stated, Path derived, const PathBuilder& builder)
     if (!path.bandwidth.gb_per_s)
       path.reason += "; bandwidth of a link unknown (the GPU's generation is not told)";
   }
-  if (stated.gb_per_s) path.bandwidth = {.gb_per_s = stated.gb_per_s, .source = Source::evidence};
+  if (stated.gb_per_s) {  // raw, as a link's own value is
+    path.bandwidth = {.gb_per_s = *stated.gb_per_s * topology::kPlannedShareOfRaw,
+                      .source = Source::evidence};
+  }
   return path;
 }
 
@@ -117,7 +120,7 @@ std::size_t PathMatrix::find(DeviceRef device) const {
 
 PathMatrix derive_paths(const Machine& machine, const CostModel& costs) {
   PathMatrix matrix;
-  matrix.devices = devices_of(machine);
+  list_devices(machine, matrix);
   const std::size_t size = matrix.devices.size();
   std::vector<DevicePlace> places;
   for (const auto& device : matrix.devices) places.push_back(topology::place_of(machine, device));

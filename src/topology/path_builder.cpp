@@ -5,6 +5,7 @@
 
 #include "ringcomm/core/text.hpp"
 #include "topology/detour.hpp"
+#include "topology/readers/reader.hpp"
 
 namespace ringcomm::inline v0::topology {
 namespace {
@@ -28,7 +29,35 @@ std::optional<double> network_gb_per_s(const Machine& machine, int host) {
   return best;
 }
 
+/// What a source says of a link that tells neither speed per lane nor width.
+std::optional<double> only_stated(const PciLink& link) {
+  return link.gt_per_s && link.width ? std::nullopt : link.stated_gb_per_s;
+}
+
+/// [Machine::pci] the most that a device below each bridge states; 0: nothing.
+std::vector<double> most_stated_below(const Machine& machine) {
+  std::vector<double> most(machine.pci.size(), 0);
+  for (const auto& device : machine.pci) {
+    const double stated = only_stated(device.link).value_or(0);
+    std::size_t depth = 0;
+    for (auto above = device.parent; above && depth < kDepthMax; ++depth) {
+      if (*above < 0 || static_cast<std::size_t>(*above) >= most.size()) break;
+      double& known = most[static_cast<std::size_t>(*above)];
+      known = std::max(known, stated);
+      above = machine.pci[static_cast<std::size_t>(*above)].parent;
+    }
+  }
+  return most;
+}
+
 }  // namespace
+
+PathBuilder::PathBuilder(const Machine& machine, const CostModel& costs, std::vector<SharedLink>& shared)
+    : machine_(machine),
+      costs_(costs),
+      shared_(shared),
+      links_(collect_links(machine, costs)),
+      stated_below_(most_stated_below(machine)) {}
 
 std::string PathBuilder::on_host(int host) const {
   return machine_.hosts.size() > 1 ? concat("host", host, "/") : std::string();
@@ -60,11 +89,18 @@ std::optional<Path> PathBuilder::over_nvlink(int gpu_a, int gpu_b) const {
 void PathBuilder::cross_pci(const std::vector<int>& links, bool is_upwards, Path& path, RouteSum& sum) {
   for (const int position : links) {
     const auto& device = machine_.pci[static_cast<std::size_t>(position)];
-    const auto rate = costs_.pcie_gb_per_s(device.link);
-    const Bandwidth bandwidth{.gb_per_s = rate, .source = rate ? Source::evidence : Source::unknown};
+    auto rate = costs_.pcie_gb_per_s(device.link);
     std::string name = concat("PCIe link of ", on_host(device.host), device.id.to_text());
     if (device.link.gt_per_s && device.link.width)
       name = concat(name, " (", *device.link.gt_per_s, " GT/s x", *device.link.width, ")");
+    // hwloc reads a bridge's speed as it is now, and the link of an idle GPU runs at Gen1.
+    const auto stated = only_stated(device.link);
+    const double below = stated_below_[static_cast<std::size_t>(position)];
+    if (device.is_bridge && stated && *stated < below) {
+      rate.reset();
+      name = concat(name, " (", *stated, " GB/s stated, ", below, " below it: perhaps an idle link)");
+    }
+    const Bandwidth bandwidth{.gb_per_s = rate, .source = rate ? Source::evidence : Source::unknown};
     sum.cross(bandwidth, name);
     if (!device.is_bridge) continue;
     const std::string uplink = concat("PCIe uplink ", on_host(device.host), device.id.to_text());

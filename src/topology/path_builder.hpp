@@ -16,8 +16,7 @@ namespace ringcomm::inline v0::topology {
 
 class PathBuilder {
  public:
-  PathBuilder(const Machine& machine, const CostModel& costs, std::vector<SharedLink>& shared)
-      : machine_(machine), costs_(costs), shared_(shared), links_(collect_links(machine, costs)) {}
+  PathBuilder(const Machine& machine, const CostModel& costs, std::vector<SharedLink>& shared);
 
   /// From the devices' places alone; nothing that somebody stated.
   Path derive(const DevicePlace& from, const DevicePlace& to);
@@ -40,6 +39,7 @@ class PathBuilder {
   const CostModel& costs_;
   SharedLinks shared_;
   std::vector<GpuLinks> links_;
+  std::vector<double> stated_below_;  ///< [Machine::pci]
 };
 
 }  // namespace ringcomm::inline v0::topology

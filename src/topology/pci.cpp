@@ -36,6 +36,11 @@ std::string PciBusId::to_text() const {
   return text.data();
 }
 
+std::string PciRootBus::to_text() const {
+  const std::string device = PciBusId{.domain = domain, .bus = bus}.to_text();
+  return device.substr(0, device.rfind(':'));
+}
+
 bool PciBusId::is_hidden_switch() const { return domain > 0xffff && bus == 0xff && device == 0xff; }
 
 Result<PciBusId> parse_pci_bus_id(std::string_view text) {

@@ -61,12 +61,19 @@ PciRoute below_one_bridge(const Machine& machine, const DevicePlace& from, const
   return route;
 }
 
-/// Whether the top of a chain is a root port, on a root bus: an upstream port or an endpoint behind a port
-/// that the source does not show is device 0 of another bus.
-/// Cloud files give made-up ids (ffff:ff:01.0) to bridges of different sockets, which say nothing.
-bool is_on_root_bus(const PciDevice& top) {
-  const bool is_made_up = top.id.domain >= 0xffff && top.id.bus == 0xff;
-  return !is_made_up && (top.id.bus == 0 || top.id.device != 0);
+/// As the source shows it, else from the top of the chain: a device other than 0, or on bus 0, lies on a root
+/// bus. Device 0 of another bus may be a root port (Xeons have them) as well as a device behind a port that
+/// the source does not show. Cloud files give made-up ids (ffff:ff:01.0) to bridges of different sockets,
+/// which say nothing.
+std::optional<PciRootBus> root_bus_of(const Machine& machine, const std::vector<int>& chain) {
+  for (const int position : chain) {
+    if (const auto& root = pci_at(machine, position).root_bus) return root;
+  }
+  if (chain.empty()) return std::nullopt;
+  const PciBusId& top = pci_at(machine, chain.back()).id;
+  const bool is_made_up = top.domain >= 0xffff && top.bus == 0xff;
+  if (is_made_up || (top.bus != 0 && top.device == 0)) return std::nullopt;
+  return PciRootBus{.domain = top.domain, .bus = top.bus};
 }
 
 PathClass over_host_bridge(const Machine& machine, const DevicePlace& from, const DevicePlace& to,
@@ -76,11 +83,11 @@ PathClass over_host_bridge(const Machine& machine, const DevicePlace& from, cons
     return PathClass::sys;
   }
   if (!from.chain.empty() && !to.chain.empty()) {
-    const auto& a = pci_at(machine, from.chain.back());
-    const auto& b = pci_at(machine, to.chain.back());
-    if (is_on_root_bus(a) && is_on_root_bus(b)) {
-      if (a.id.domain == b.id.domain && a.id.bus == b.id.bus) {
-        reason = concat("host bridge of bus ", a.id.to_text().substr(0, a.id.to_text().rfind(':')));
+    const auto a = root_bus_of(machine, from.chain);
+    const auto b = root_bus_of(machine, to.chain);
+    if (a && b) {
+      if (a == b) {
+        reason = concat("host bridge of bus ", a->to_text());
         return PathClass::phb;
       }
       if (from.numa_id && from.numa_id == to.numa_id) {

@@ -28,6 +28,7 @@ PathClass class_of(const PathMatrix& paths, DeviceRef from, DeviceRef to) {
 
 TEST(PathTest, PortsOfOneSwitchArePix) {
   const auto paths = paths_of(pcie_machine());
+  EXPECT_TRUE(paths.left_out.empty());
   EXPECT_EQ(class_of(paths, gpu_ref(0), gpu_ref(1)), PathClass::pix);
   EXPECT_EQ(class_of(paths, gpu_ref(0), nic_ref(0)), PathClass::pix);
   EXPECT_EQ(class_of(paths, gpu_ref(0), gpu_ref(0)), PathClass::loc);
@@ -472,6 +473,8 @@ TEST(PathTest, MatrixIsBounded) {
   const auto paths = paths_of(machine);
   EXPECT_EQ(paths.devices.size(), kPathDevicesMax);
   EXPECT_EQ(paths.find(gpu_ref(4999)), paths.devices.size());
+  ASSERT_EQ(paths.left_out.size(), 5000 - kPathDevicesMax);
+  EXPECT_EQ(paths.left_out.back(), gpu_ref(4999));
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ struct StatedPath {
   DeviceRef to{};
   PathClass path_class = PathClass::unknown;
   std::optional<int> nvlinks{};
-  std::optional<double> gb_per_s{};  ///< one direction, where the evidence has it (hwloc's matrix)
+  std::optional<double> gb_per_s{};  ///< raw, one direction, where the evidence has it (hwloc's matrix)
   Where where{};
 };
 

@@ -27,7 +27,7 @@ struct Path {
   std::string reason{};        ///< "stated by topo.txt:4", "one bridge 0000:3b:00.0", or why it is unknown
 };
 
-/// A matrix holds every pair: beyond this many devices the rest is left out (find() does not know it).
+/// A matrix holds every pair: beyond this many devices the rest is left out (PathMatrix::left_out).
 inline constexpr std::size_t kPathDevicesMax = 512;
 
 /// GPUs, then NICs, then the NUMA nodes that have CPUs, each in the machine's order.
@@ -35,6 +35,8 @@ struct PathMatrix {
   std::vector<DeviceRef> devices{};
   std::vector<SharedLink> shared{};
   std::vector<Path> paths{};  ///< [devices * devices], from * devices + to
+  /// Devices beyond kPathDevicesMax, of which no path is known and which no plan visits.
+  std::vector<DeviceRef> left_out{};
 
   const Path& at(std::size_t from, std::size_t to) const { return paths[(from * devices.size()) + to]; }
   /// Position of a device, or devices.size().

@@ -70,6 +70,16 @@ struct AcsControl {
   bool redirects() const { return request_redirect || completion_redirect || upstream_forward; }
 };
 
+/// The bus that a host bridge opens: devices of one root bus meet in that bridge.
+struct PciRootBus {
+  std::uint32_t domain = 0;
+  std::uint8_t bus = 0;
+
+  /// "0000:17"
+  std::string to_text() const;
+  friend auto operator<=>(const PciRootBus&, const PciRootBus&) = default;
+};
+
 struct PciDevice {
   int host = 0;  ///< index into Machine::hosts
   PciBusId id{};
@@ -78,9 +88,10 @@ struct PciDevice {
   std::optional<std::uint32_t> class_code{};  ///< 24 bits: 0x030200; prog-if 0 where the source has none
   std::optional<std::uint16_t> vendor{};
   std::optional<std::uint16_t> device{};
-  PciLink link{};                  ///< as it is now
-  PciLink slot{};                  ///< what the device can do (LnkCap, max_link_*)
-  std::optional<int> numa_node{};  ///< os id; absent: unknown (-1)
+  PciLink link{};                        ///< as it is now
+  PciLink slot{};                        ///< what the device can do (LnkCap, max_link_*)
+  std::optional<int> numa_node{};        ///< os id; absent: unknown (-1)
+  std::optional<PciRootBus> root_bus{};  ///< of the host bridge above it; absent: the source does not show it
   std::optional<AcsControl> acs{};
   std::optional<bool> relaxed_ordering{};
   std::optional<int> max_read_request_bytes{};

@@ -89,6 +89,7 @@ void Merger::lay_over(PciDevice& target, const PciDevice& device) {
   fill_quietly(target.vendor, device.vendor);
   fill_quietly(target.device, device.device);
   fill(target.numa_node, device.numa_node, name + " NUMA node", device.where);
+  fill_quietly(target.root_bus, device.root_bus);
   fill(target.link.width, device.link.width, name + " lanes", device.where);
   // An idle link is slow, so two speeds are no contradiction; but they are worth a word.
   if (target.link.gt_per_s && device.link.gt_per_s && *target.link.gt_per_s != *device.link.gt_per_s)

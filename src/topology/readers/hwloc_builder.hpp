@@ -27,8 +27,9 @@ class Builder {
 
  private:
   struct Place {
-    std::optional<int> package{};      // position in Machine::packages
-    std::optional<int> pci{};          // the bridge or device around an I/O object
+    std::optional<int> package{};  // position in Machine::packages
+    std::optional<int> pci{};      // the bridge or device around an I/O object
+    std::optional<PciRootBus> root_bus{};
     std::string_view nodeset{};        // of the nearest object that is no I/O object
     std::vector<int>* core = nullptr;  // CPUs of the core around a PU
   };

@@ -41,6 +41,14 @@ std::optional<std::uint16_t> pci_number(std::optional<std::string_view> text) {
   return static_cast<std::uint16_t>(*value);
 }
 
+/// First bus of a host bridge's range, "0000:[17-19]": hwloc makes one such object of each root bus.
+std::optional<PciRootBus> root_bus_of(std::string_view range) {
+  const auto domain = hex(range.substr(0, range.find(':')));
+  const auto bus = hex(between(range, ":[", "-").value_or(""));
+  if (!domain || !bus || *bus > 0xff) return std::nullopt;
+  return PciRootBus{.domain = *domain, .bus = static_cast<std::uint8_t>(*bus)};
+}
+
 }  // namespace
 
 std::string info_of(pugi::xml_node object, std::string_view name) {
@@ -85,6 +93,8 @@ Status Builder::add_object(pugi::xml_node object, Place place) {
   } else if (type == "PCIDev" || (type == "Bridge" && object.attribute("pci_busid"))) {
     RINGCOMM_TRY(check_count(object, machine_.pci.size(), kDevicesMax));
     RINGCOMM_TRY(add_pci(object, place));
+  } else if (type == "Bridge") {  // a host bridge
+    place.root_bus = root_bus_of(object.attribute("bridge_pci").value());
   } else if (type == "OSDev") {
     RINGCOMM_TRY(check_count(object, os_devices_.size(), kDevicesMax));
     os_devices_.push_back({.name = object.attribute("name").value(),
@@ -178,6 +188,7 @@ Status Builder::add_pci(pugi::xml_node object, Place& place) {
   PciDevice device;
   device.id = id.value();
   device.parent = place.pci;
+  device.root_bus = place.root_bus;
   device.is_bridge = type_of(object) == "Bridge";
   // "0302 [10de:1db8] [10de:131d] a1": class, then vendor and device
   const std::string_view type = object.attribute("pci_type").value();

@@ -76,6 +76,17 @@ bool is_wanted(const PciDevice& device) {
   return device.is_bridge || is_gpu_class(code) || is_nic_class(code) || is_nvswitch_class(code);
 }
 
+/// ".../devices/pci0000:17/0000:17:00.0/...": the folder of a root bus holds all that is below it.
+std::optional<PciRootBus> root_bus_of(const fs::path& real) {
+  for (const fs::path& part : real) {
+    const std::string name = part.string();
+    if (!name.starts_with("pci")) continue;
+    const auto first = parse_pci_bus_id(concat(name.substr(3), ":00.0"));
+    if (first.is_ok()) return PciRootBus{.domain = first.value().domain, .bus = first.value().bus};
+  }
+  return std::nullopt;
+}
+
 /// The folder of a device lies in that of the bridge above it.
 void find_parents(const std::vector<fs::path>& directories, Machine& machine) {
   std::map<PciBusId, int> known;
@@ -84,6 +95,7 @@ void find_parents(const std::vector<fs::path>& directories, Machine& machine) {
     std::error_code error;
     const fs::path real = fs::canonical(directories[at], error);
     if (error) continue;
+    machine.pci[at].root_bus = root_bus_of(real);
     const auto above = parse_pci_bus_id(real.parent_path().filename().string());
     if (!above.is_ok()) continue;
     const auto parent = known.find(above.value());

@@ -19,6 +19,9 @@ using topology::RingUse;
 /// Of one plan, about 0.1 s; K8 takes 125 steps, the cube mesh about as many.
 constexpr long long kStepsMax = 3'000'000;
 constexpr long long kStepsPerTry = 300'000;
+/// Of one pair; more than any GPU has in all (NVLink 5 and 6: 18 and 36). Rings are laid one by one and to
+/// this depth.
+constexpr int kLinksMax = 64;
 
 struct Packing {
   RingUse use = RingUse::two_way;
@@ -33,9 +36,9 @@ std::vector<int> link_counts(const RingGraph& graph, const LevelTable& table, Ri
       if (from == to) continue;
       const int a = table.vertex[static_cast<std::size_t>(from)];
       const int b = table.vertex[static_cast<std::size_t>(to)];
-      links[static_cast<std::size_t>((from * table.size) + to)] =
-          use == RingUse::one_way ? graph.at(a, b).links
-                                  : std::min(graph.at(a, b).links, graph.at(b, a).links);
+      const int count = use == RingUse::one_way ? graph.at(a, b).links
+                                                : std::min(graph.at(a, b).links, graph.at(b, a).links);
+      links[static_cast<std::size_t>((from * table.size) + to)] = std::min(count, kLinksMax);
     }
   return links;
 }
@@ -63,12 +66,16 @@ void pack_more(PackingTask task, int beaten, long long& steps_left, Packing& bes
     for (int repeat = 1; repeat <= rings; ++repeat)
       for (const bool with_first : {true, false}) {
         if (with_first && first.empty()) continue;
+        if (steps_left <= 0) {
+          best.was_cut = true;
+          return;
+        }
         task.rings = rings;
         task.repeat_max = repeat;
         task.first = with_first ? first : std::vector<int>{};
-        long long steps = std::min(kStepsPerTry, steps_left);
-        const long long before = steps;
-        auto found = steps > 0 ? pack_rings(task, steps) : std::nullopt;
+        const long long before = std::min(kStepsPerTry, steps_left);
+        long long steps = before;
+        auto found = pack_rings(task, steps);
         steps_left -= before - steps;
         best.was_cut = best.was_cut || (!found && steps <= 0);
         if (!found) continue;
@@ -82,6 +89,8 @@ void pack_more(PackingTask task, int beaten, long long& steps_left, Packing& bes
 Packing pack(const RingGraph& graph, const LevelTable& table, const std::vector<int>& best_ring, int alone) {
   Packing packing;
   if (table.size < 3) return packing;
+  packing.was_cut =
+      std::ranges::any_of(graph.edges, [](const RingEdge& edge) { return edge.links > kLinksMax; });
   long long steps_left = kStepsMax;
   PackingTask task{.size = table.size,
                    .links = link_counts(graph, table, RingUse::two_way),

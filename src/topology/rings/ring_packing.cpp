@@ -14,6 +14,7 @@ class Packer {
       : task_(task), steps_left_(steps_left), left_(task.links), used_(static_cast<std::size_t>(task.size)) {}
 
   std::optional<std::vector<std::vector<int>>> run() {
+    charge(left_.size());
     if (!task_.first.empty()) {
       path_ = task_.first;
       take(-1);
@@ -26,6 +27,10 @@ class Packer {
   }
 
  private:
+  // Looking at this many numbers takes about as long as one step of the search.
+  static constexpr std::size_t kLooksPerStep = 16;
+  void charge(std::size_t looks) { steps_left_ -= static_cast<long long>(looks / kLooksPerStep); }
+
   int& left(int from, int to) { return left_[static_cast<std::size_t>((from * task_.size) + to)]; }
   int remaining() const { return task_.rings - static_cast<int>(rings_.size()); }
   int ends_left(int v) {
@@ -56,7 +61,9 @@ class Packer {
   /// Continues the path of the current ring. `is_above`: it already differs from the ring before, upwards.
   bool extend(bool is_above) {
     if (remaining() == 0) return true;
+    if (steps_left_ <= 0) return false;
     const std::size_t depth = path_.size();
+    charge(used_.size());
     if (depth == used_.size()) return close();
     const bool is_bounded = !is_above && rings_.size() > fixed_;
     const int floor = is_bounded ? rings_.back()[depth] : 1;
@@ -80,6 +87,7 @@ class Packer {
   bool close() {
     if (left(path_.back(), 0) <= 0) return false;
     if (task_.use == RingUse::two_way && path_[1] > path_.back()) return false;
+    charge(rings_.size() + used_.size());
     if (std::ranges::count(rings_, path_) >= task_.repeat_max) return false;
     const auto path = path_;
     const auto used = used_;

@@ -20,7 +20,8 @@ struct PackingTask {
 };
 
 /// Each begins at position 0; two-way rings in the direction whose second position is lower. Nothing: there
-/// is no such packing, or the search used up `steps_left` (then 0).
+/// is no such packing, or the search used up `steps_left` (then 0 or less). A step is one vertex that is
+/// tried, or 16 numbers that are looked at.
 std::optional<std::vector<std::vector<int>>> pack_rings(const PackingTask& task, long long& steps_left);
 
 }  // namespace ringcomm::inline v0::topology

@@ -89,6 +89,11 @@ TEST(HwlocXmlTest, PciTree) {
   EXPECT_TRUE(machine.pci[0].is_bridge);
   EXPECT_EQ(machine.pci[1].parent, 0);
   EXPECT_FALSE(machine.pci[4].parent);
+  EXPECT_EQ(machine.pci[0].root_bus, (PciRootBus{.domain = 0, .bus = 0x2b}));
+  EXPECT_EQ(machine.pci[1].root_bus, machine.pci[0].root_bus);
+  EXPECT_EQ(machine.pci[4].root_bus, (PciRootBus{.domain = 0, .bus = 0x5e}));
+  const std::string unreadable = replaced(two_gpus(), "0000:[2b-3b]", "0000:[]");
+  EXPECT_FALSE(read_ok(unreadable).machine.pci[1].root_bus);
   EXPECT_EQ(machine.pci[1].class_code, 0x030200U);
   EXPECT_EQ(machine.pci[1].vendor, 0x10de);
   EXPECT_EQ(machine.pci[1].device, 0x1db8);

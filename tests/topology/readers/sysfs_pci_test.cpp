@@ -73,8 +73,20 @@ TEST_F(SysfsPciTest, TreeAndLinks) {
   EXPECT_EQ(gpu.slot.gt_per_s, 32.0);
   EXPECT_FALSE(gpu.slot.width) << "255 is what the kernel writes for unknown";
   EXPECT_EQ(gpu.numa_node, 1);
+  EXPECT_EQ(gpu.root_bus, (PciRootBus{.domain = 0, .bus = 0}));
   const PciDevice& nic = machine.pci[4];
   EXPECT_FALSE(nic.link.gt_per_s || nic.link.width || nic.numa_node);
+}
+
+TEST_F(SysfsPciTest, RootBusIsThatOfTheFolder) {
+  const std::string port = "sys/devices/pci0001:17/0001:17:00.0";
+  device(port, "0x060400", "0x8086", "0x2030", "", "");
+  device(port + "/0001:18:00.0", "0x020700", "0x15b3", "0x1021", "", "");
+  const Machine machine = topology::sysfs_pci::read(root()).machine;
+  ASSERT_EQ(machine.pci.size(), 7U);
+  EXPECT_EQ(machine.pci[5].root_bus, (PciRootBus{.domain = 1, .bus = 0x17}));
+  EXPECT_EQ(machine.pci[6].root_bus, machine.pci[5].root_bus);
+  EXPECT_EQ(machine.pci[6].root_bus->to_text(), "0001:17");
 }
 
 TEST_F(SysfsPciTest, DevicesThatADriverServes) {

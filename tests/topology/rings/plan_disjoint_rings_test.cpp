@@ -2,6 +2,7 @@
 // Rings side by side: the decompositions of real fabrics, found by search.
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <map>
 #include <random>
 
@@ -131,6 +132,21 @@ TEST(DisjointRingsTest, FourGpusWithSeveralLinksPerPair) {
   double widest = 0;
   for (const auto& ring : odd.rings) widest = std::max(widest, ring.share);
   EXPECT_NEAR(widest, 0.5, 1e-9);
+}
+
+/// Seconds of this CPU, so that a busy machine fails nothing.
+double seconds_to_plan(int size, int links) {
+  const auto graph = complete_graph(size, {.level = 0, .gb_per_s = 20.0 * links, .links = links});
+  const auto before = std::clock();
+  const auto set = plan_disjoint_rings(graph).value();
+  EXPECT_NE(set.explanation.find("cut short"), std::string::npos) << set.explanation;
+  return static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+}
+
+TEST(DisjointRingsTest, SearchIsBoundedForAnyCountOfLinks) {
+  constexpr double kSecondsMax = 10;  // about 1 without optimisation
+  EXPECT_LT(seconds_to_plan(8, 4000), kSecondsMax);
+  EXPECT_LT(seconds_to_plan(127, 8), kSecondsMax);
 }
 
 TEST(DisjointRingsTest, SwitchesGiveOneRing) {
