@@ -9,10 +9,26 @@
 
 namespace ringcomm::inline v0 {
 namespace topology {
+namespace {
 
-void Merger::add(const Reading& reading) {
+/// The weakest come last: a log's words may be torn, and lspci has no numbers of its own, so that it is
+/// joined best when all other bus ids are there.
+int weight_of(std::string_view format) { return format == "lspci" ? 2 : format == "nccl-log" ? 1 : 0; }
+
+}  // namespace
+
+void Merger::add_all(const std::vector<Reading>& readings) {
+  for (const Reading& reading : readings) add_host_names(reading);
+  for (const int weight : {0, 1, 2}) {
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+      if (weight_of(readings[i].format) == weight) add(readings[i], i);
+    }
+  }
+}
+
+void Merger::add(const Reading& reading, std::size_t position) {
   at_ = {};
-  at_.hosts = hosts_of_readings_[readings_added_];
+  at_.hosts = hosts_of_readings_[position];
   add_places(reading);
   add_pci(reading);
   add_gpus(reading);
@@ -26,6 +42,7 @@ void Merger::add(const Reading& reading) {
   machine.has_gpu_evidence |= reading.machine.has_gpu_evidence;
   machine.has_nic_evidence |= reading.machine.has_nic_evidence;
   machine.has_link_evidence |= reading.machine.has_link_evidence;
+  if (weight_of(reading.format) == 0) strong_gpus_ = machine.gpus.size();
   ++readings_added_;
 }
 
@@ -55,8 +72,7 @@ MergedEvidence merge_evidence(std::vector<Reading> readings) {
     merged.machine = std::move(readings[0].machine);
   } else {
     topology::Merger merger;
-    for (const Reading& reading : readings) merger.add_host_names(reading);
-    for (const Reading& reading : readings) merger.add(reading);
+    merger.add_all(readings);
     merged = merger.take();
   }
   for (Reading& reading : readings) {

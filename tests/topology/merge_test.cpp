@@ -90,6 +90,80 @@ TEST(MergeTest, OneNumberOnTwoBusesIsTwoGpusAndAContradiction) {
   EXPECT_EQ(differences(merged), Texts{"GPU0 bus id: 0000:3b:00.0 (a:1) or 0000:4c:00.0 (b:2)"});
 }
 
+TEST(MergeTest, AMisreadBusIdOfALogIsNoSecondGpu) {
+  auto xml = reading("x", "nccl-topo-xml");
+  xml.machine.gpus = {gpu(0, "03:00.0"), gpu(1, "41:00.0"), gpu(2, "82:00.0")};
+  for (int i = 0; i < 3; ++i) xml.machine.gpus[static_cast<std::size_t>(i)].rank = 2 - i;
+  auto log = reading("l", "nccl-log");
+  log.machine.pci = {{.id = bus("30:00.0")}};
+  log.machine.gpus = {gpu(5, "30:00.0"), gpu(1, "14:00.0"), gpu(2, "82:00.0"), gpu(7, "9f:00.0")};
+  log.machine.gpus[0].rank = 2;
+  log.machine.gpus[0].pci = 0;
+  log.machine.gpus[0].state.fabric_state = "completed";
+  for (const auto& merged : {merge_evidence({xml, log}), merge_evidence({log, xml})}) {
+    ASSERT_EQ(merged.machine.gpus.size(), 4U);
+    EXPECT_EQ(merged.machine.gpus[0].bus, bus("03:00.0"));
+    EXPECT_FALSE(merged.machine.gpus[0].pci.has_value());
+    EXPECT_EQ(merged.machine.gpus[0].state.fabric_state, "completed");
+    EXPECT_EQ(merged.machine.gpus[3].bus, bus("9f:00.0"));
+    ASSERT_EQ(merged.contradictions.size(), 2U);
+    EXPECT_EQ(merged.contradictions[0].subject, "GPU0 bus id");
+    EXPECT_EQ(merged.contradictions[0].second, "0000:30:00.0");
+    EXPECT_EQ(merged.contradictions[1].subject, "GPU1 bus id");
+    EXPECT_TRUE(merged.skipped.empty());
+  }
+}
+
+TEST(MergeTest, TwoLogsOfOneNumberAreTwoGpus) {
+  auto a = reading("a", "nccl-log");
+  a.machine.gpus = {gpu(0, "19:00.0")};
+  auto b = reading("b", "nccl-log");
+  b.machine.gpus = {gpu(0, "3b:00.0")};
+  EXPECT_EQ(merge_evidence({a, b}).machine.gpus.size(), 2U);
+}
+
+TEST(MergeTest, LspciJoinsByBusOrWhereItListsAsMany) {
+  auto matrix = reading("m");
+  matrix.machine.gpus = {gpu(0), gpu(1)};
+  auto all = reading("p", "lspci");
+  all.machine.gpus = {gpu(0, "19:00.0"), gpu(1, "3b:00.0"), gpu(2, "00:02.0")};
+  for (auto& listed : all.machine.gpus) listed.vendor = GpuVendor::nvidia;
+  all.machine.gpus[2].vendor = GpuVendor::intel;
+  auto excerpt = all;
+  excerpt.machine.gpus = {gpu(0, "3b:00.0")};
+  for (const auto& merged : {merge_evidence({matrix, all}), merge_evidence({all, matrix})}) {
+    ASSERT_EQ(merged.machine.gpus.size(), 3U);
+    EXPECT_EQ(merged.machine.gpus[1].bus, bus("3b:00.0"));
+  }
+  for (const auto& merged : {merge_evidence({matrix, excerpt}), merge_evidence({excerpt, matrix})}) {
+    ASSERT_EQ(merged.machine.gpus.size(), 2U);
+    EXPECT_FALSE(merged.machine.gpus[0].bus || merged.machine.gpus[1].bus);
+    ASSERT_EQ(merged.skipped.size(), 1U);
+    EXPECT_EQ(merged.skipped[0].text, "0000:3b:00.0");
+  }
+  auto xml = reading("x", "nccl-topo-xml");
+  xml.machine.gpus = {gpu(0, "19:00.0"), gpu(1, "3b:00.0")};
+  excerpt.machine.gpus.push_back(gpu(1, "5d:00.0"));
+  const auto merged = merge_evidence({excerpt, xml});
+  ASSERT_EQ(merged.machine.gpus.size(), 3U);
+  EXPECT_EQ(merged.machine.gpus[2].bus, bus("5d:00.0"));
+  EXPECT_TRUE(merged.contradictions.empty());
+}
+
+TEST(MergeTest, AGpuThatNoSourceWithLinksListsHasUnknownLinks) {
+  auto xml = reading("x", "nccl-topo-xml");
+  xml.machine.gpus = {gpu(0, "19:00.0"), gpu(1, "3b:00.0")};
+  auto weak = reading("w", "hwloc-xml");
+  weak.machine.has_link_evidence = false;
+  weak.machine.gpus = {gpu(0, "19:00.0"), gpu(2, "5d:00.0")};
+  for (const auto& merged : {merge_evidence({xml, weak}), merge_evidence({weak, xml})}) {
+    ASSERT_EQ(merged.machine.gpus.size(), 3U);
+    EXPECT_FALSE(merged.machine.gpus[0].is_link_count_unknown);
+    EXPECT_FALSE(merged.machine.gpus[1].is_link_count_unknown);
+    EXPECT_TRUE(merged.machine.gpus[2].is_link_count_unknown);
+  }
+}
+
 TEST(MergeTest, UnknownTakesTheKnownAndTwoKnownOnesContradict) {
   auto a = reading("a");
   a.machine.gpus = {gpu(0)};
@@ -124,6 +198,24 @@ TEST(MergeTest, NicsJoinByBusOrNameAndByGuidOnlyAColumn) {
   EXPECT_EQ(merged.machine.nics[0].firmware, "28.41.1000");
   EXPECT_EQ(merged.machine.nics[1].firmware, "28.42.1000");
   EXPECT_EQ(merged.machine.nics[2].name, "mlx5_9");
+}
+
+TEST(MergeTest, NicsWithoutANameAreNotOne) {
+  auto a = reading("a", "nccl-topo-xml");
+  a.machine.nics = {nic("", "", "0x5"), nic("", "3b:00.0", "0x5")};
+  auto b = reading("b", "ibstat");
+  b.machine.nics = {nic(""), nic("NIC7", "", "0x5")};
+  EXPECT_EQ(merge_evidence({a, b}).machine.nics.size(), 4U);
+}
+
+TEST(MergeTest, GuidsOfANodeAndOfItsImageDoNotContradict) {
+  auto a = reading("a", "nccl-topo-xml");
+  a.machine.nics = {nic("mlx5_0", "19:00.0", "0x5")};
+  auto b = reading("b", "ibstat");
+  b.machine.nics = {nic("mlx5_0", "", "0x6")};
+  const auto merged = merge_evidence({a, b});
+  EXPECT_EQ(merged.machine.nics.size(), 1U);
+  EXPECT_TRUE(merged.contradictions.empty());
 }
 
 TEST(MergeTest, AColumnWithoutALegendStaysAndSaysSo) {

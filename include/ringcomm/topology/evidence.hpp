@@ -127,12 +127,15 @@ struct MergedEvidence {
   std::vector<Contradiction> contradictions{};
 };
 /// Several files of one machine: GPUs join by (host, bus id), else by UUID, else by number; NICs by bus id,
-/// name or guid; NUMA nodes by id. An unknown value takes the known one; of two known values the first stays
-/// and the difference is a contradiction (speeds of PCIe links excepted: an idle link is slow). Paths that a
-/// source without link evidence states give way to one that shows NVLinks. The links of a GPU come from one
-/// source; others are compared with it. Hosts join by name; a file that names none is of the one host, or of
-/// host 0 with a word in `skipped`. One reading stays as it is; of several, devices are sorted by host and
-/// number or name, so that agreeing files give the same machine in any order. Job evidence is appended.
+/// name or guid; NUMA nodes by id. lspci has no numbers: its GPUs join by bus id, or in order where it lists
+/// as many; else they are left out with a word in `skipped`. A log's GPU with another bus id but the rank or
+/// number of one that a file lists is that one, and a contradiction. An unknown value takes the known one; of
+/// two known values the first stays and the difference is a contradiction (speeds of PCIe links excepted: an
+/// idle link is slow). Paths that a source without link evidence states give way to one that shows NVLinks.
+/// The links of a GPU come from one source; others are compared with it. Hosts join by name; a file that
+/// names none is of the one host, or of host 0 with a word in `skipped`. One reading stays as it is; of
+/// several, devices are sorted by host and number or name, so that agreeing files give the same machine in
+/// any order. Job evidence is appended.
 MergedEvidence merge_evidence(std::vector<Reading> readings);
 
 }  // namespace ringcomm::inline v0

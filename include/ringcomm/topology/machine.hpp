@@ -95,6 +95,8 @@ struct Gpu {
   std::optional<std::vector<int>> cpus{};  ///< near CPUs
   std::optional<bool> gpu_direct{};        ///< GPUDirect RDMA
   std::vector<NvLinkPort> nvlink_ports{};
+  /// No source that lists this GPU shows NVLinks, whatever Machine::has_link_evidence says of the others.
+  bool is_link_count_unknown = false;
   GpuState state{};
   Where where{};
 };

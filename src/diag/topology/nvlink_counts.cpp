@@ -35,7 +35,10 @@ LinkCounts::LinkCounts(const Machine& machine) : machine_(machine), size_(machin
 
 void LinkCounts::read_links() {
   std::vector<int> sums(size_, 0);
-  for (std::size_t i = 0; i < size_ * size_; ++i) directed_[i] = 0;
+  for (std::size_t i = 0; i < size_; ++i) is_lost_[i] = machine_.gpus[i].is_link_count_unknown;
+  for (std::size_t i = 0; i < size_ * size_; ++i) {
+    if (!is_lost_[i / size_] && !is_lost_[i % size_]) directed_[i] = 0;
+  }
   for (const Link& link : machine_.links) {
     if (link.kind == LinkKind::c2c || link.gpu < 0 || static_cast<std::size_t>(link.gpu) >= size_) continue;
     const auto gpu = static_cast<std::size_t>(link.gpu);
@@ -128,6 +131,7 @@ std::vector<std::size_t> LinkCounts::fabric_without(std::size_t gpu) const {
   std::vector<std::size_t> others;
   for (std::size_t i = 0; i < size_; ++i) {
     if (i == gpu || machine_.gpus[i].host != machine_.gpus[gpu].host) continue;
+    if (machine_.gpus[i].is_link_count_unknown) continue;
     if (pair(gpu, i).value_or(0) > 0) return {};
     others.push_back(i);
   }

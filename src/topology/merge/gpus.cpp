@@ -43,35 +43,94 @@ void lay_over_state(GpuState& target, const GpuState& state) {
 void Merger::add_gpus(const Reading& reading) {
   auto& machine = merged_.machine;
   const auto& gpus = reading.machine.gpus;
+  const std::vector<char> is_unclear = hosts_with_unclear_numbers(reading);
   std::vector<char> is_taken(machine.gpus.size() + gpus.size(), 0);
   at_.gpus.assign(gpus.size(), -1);
   // Those that have an identity choose first: a number is only a number.
   for (const bool by_identity : {true, false}) {
     for (std::size_t i = 0; i < gpus.size(); ++i) {
-      const Gpu& gpu = gpus[i];
-      if (by_identity != (gpu.bus || !gpu.uuid.empty())) continue;
+      if (by_identity != (gpus[i].bus || !gpus[i].uuid.empty())) continue;
+      Gpu gpu = gpus[i];
       const int host = moved(at_.hosts, gpu.host).value_or(0);
-      auto position = find_gpu(gpu, host, is_taken);
-      if (!position) {
-        position = static_cast<int>(machine.gpus.size());
-        const auto same_number = std::ranges::find_if(
-            machine.gpus, [&](const Gpu& other) { return other.host == host && other.index == gpu.index; });
-        const int index = same_number == machine.gpus.end() ? gpu.index : free_index(host);
-        if (index != gpu.index)
-          contradict(name_on(host, concat("GPU", gpu.index, " bus id")),
-                     same_number->bus ? same_number->bus->to_text() : same_number->uuid,
-                     gpu.bus ? gpu.bus->to_text() : gpu.uuid, gpu.where);
-        machine.gpus.push_back({.host = host, .index = index, .where = gpu.where});
+      auto position = find_gpu(gpu, host, is_taken, is_unclear[static_cast<std::size_t>(host)] != 0);
+      if (!position && is_unclear[static_cast<std::size_t>(host)] != 0) {
+        note(gpu.where, gpu.bus ? gpu.bus->to_text() : gpu.name,
+             "the other files do not say which of their GPUs has this bus id: not joined");
+        continue;
       }
+      if (!position && reading.format == "nccl-log") position = find_misread_gpu(gpu, host);
+      const bool is_new = !position;
+      if (is_new) position = add_gpu(gpu, host, reading.format);
       const auto at = static_cast<std::size_t>(*position);
-      if (at < is_taken.size()) is_taken[at] = 1;
+      is_taken[at] = 1;
       at_.gpus[i] = *position;
+      const bool is_link_count_unknown = !reading.machine.has_link_evidence || gpu.is_link_count_unknown;
+      machine.gpus[at].is_link_count_unknown =
+          is_link_count_unknown && (is_new || machine.gpus[at].is_link_count_unknown);
       lay_over(machine.gpus[at], gpu, name_of(machine, {PartKind::gpu, *position}), at_);
     }
   }
 }
 
-std::optional<int> Merger::find_gpu(const Gpu& gpu, int host, const std::vector<char>& is_taken) const {
+int Merger::add_gpu(const Gpu& gpu, int host, std::string_view format) {
+  auto& gpus = merged_.machine.gpus;
+  const auto same_number = std::ranges::find_if(
+      gpus, [&](const Gpu& other) { return other.host == host && other.index == gpu.index; });
+  const int index = same_number == gpus.end() ? gpu.index : free_index(host);
+  // lspci numbers what it shows, which need not be all.
+  if (index != gpu.index && format != "lspci")
+    contradict(name_on(host, concat("GPU", gpu.index, " bus id")),
+               same_number->bus ? same_number->bus->to_text() : same_number->uuid,
+               gpu.bus ? gpu.bus->to_text() : gpu.uuid, gpu.where);
+  gpus.push_back({.host = host, .index = index, .where = gpu.where});
+  return static_cast<int>(gpus.size()) - 1;
+}
+
+/// lspci has no numbers of its own. Its order is nvidia-smi's only where both list the same number of GPUs.
+std::vector<char> Merger::hosts_with_unclear_numbers(const Reading& reading) const {
+  const auto& listed = reading.machine.gpus;
+  std::vector<char> is_unclear(std::max<std::size_t>(merged_.machine.hosts.size(), 1), 0);
+  if (reading.format != "lspci" || listed.empty()) return is_unclear;
+  // An integrated GPU of another maker stands behind the others, and other tools do not list it.
+  const auto count = std::ranges::count(listed, listed.front().vendor, &Gpu::vendor);
+  std::map<int, std::pair<std::ptrdiff_t, bool>> known;  // GPUs of a host, and whether a bus id is missing
+  for (const Gpu& gpu : merged_.machine.gpus) {
+    auto& [gpus, is_any_without] = known[gpu.host];
+    ++gpus;
+    is_any_without = is_any_without || !gpu.bus;
+  }
+  for (const auto& [host, gpus] : known) {
+    if (gpus.second && gpus.first != count) is_unclear[static_cast<std::size_t>(host)] = 1;
+  }
+  return is_unclear;
+}
+
+/// A word of a log may be half of one, or of two ranks. What has the rank or number of a GPU that a stronger
+/// source lists is that GPU, and a new device never comes of it.
+std::optional<int> Merger::find_misread_gpu(Gpu& gpu, int host) {
+  const auto& gpus = merged_.machine.gpus;
+  const auto find = [&](auto is_it) -> std::optional<int> {
+    for (std::size_t i = 0; i < strong_gpus_; ++i) {
+      if (gpus[i].host == host && gpus[i].bus && is_it(gpus[i])) return static_cast<int>(i);
+    }
+    return std::nullopt;
+  };
+  if (!gpu.bus) return std::nullopt;
+  auto found = find([&](const Gpu& other) { return gpu.rank && other.rank == gpu.rank; });
+  if (!found) found = find([&](const Gpu& other) { return other.index == gpu.index; });
+  if (!found) return std::nullopt;
+  const Gpu& target = gpus[static_cast<std::size_t>(*found)];
+  contradict(name_of(merged_.machine, {PartKind::gpu, *found}) + " bus id", target.bus->to_text(),
+             gpu.bus->to_text(), gpu.where);
+  gpu.index = target.index;
+  gpu.bus.reset();
+  gpu.pci.reset();
+  gpu.is_link_count_unknown = true;
+  return found;
+}
+
+std::optional<int> Merger::find_gpu(const Gpu& gpu, int host, const std::vector<char>& is_taken,
+                                    bool by_bus_only) const {
   const auto& gpus = merged_.machine.gpus;
   const auto find = [&](auto is_it) -> std::optional<int> {
     for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -82,6 +141,7 @@ std::optional<int> Merger::find_gpu(const Gpu& gpu, int host, const std::vector<
   if (gpu.bus) {
     if (const auto found = find([&](const Gpu& other) { return other.bus == gpu.bus; })) return found;
   }
+  if (by_bus_only) return std::nullopt;
   if (!gpu.uuid.empty()) {
     const auto found =
         find([&](const Gpu& other) { return other.uuid == gpu.uuid && may_be_one(other, gpu); });

@@ -24,7 +24,8 @@ bool has_devices(const Machine& machine) {
 
 std::optional<int> moved(const std::vector<int>& positions, int position) {
   if (position < 0 || static_cast<std::size_t>(position) >= positions.size()) return std::nullopt;
-  return positions[static_cast<std::size_t>(position)];
+  const int there = positions[static_cast<std::size_t>(position)];
+  return there < 0 ? std::nullopt : std::optional(there);
 }
 
 std::optional<int> moved(const std::vector<int>& positions, std::optional<int> position) {

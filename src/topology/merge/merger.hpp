@@ -56,12 +56,14 @@ struct StatedCounts {
 
 class Merger {
  public:
-  /// Hosts first, of all readings: names of devices depend on how many there are.
-  void add_host_names(const Reading& reading);
-  void add(const Reading& reading);
+  void add_all(const std::vector<Reading>& readings);
   MergedEvidence take();
 
  private:
+  /// Hosts first, of all readings: names of devices depend on how many there are.
+  void add_host_names(const Reading& reading);
+  /// `position`: of the reading among all.
+  void add(const Reading& reading, std::size_t position);
   void add_places(const Reading& reading);
   void add_pci(const Reading& reading);
   void add_gpus(const Reading& reading);
@@ -71,10 +73,16 @@ class Merger {
   void add_p2p(const Reading& reading);
   void compare_counts(const Reading& reading);
 
-  std::optional<int> find_gpu(const Gpu& gpu, int host, const std::vector<char>& is_taken) const;
+  std::optional<int> find_gpu(const Gpu& gpu, int host, const std::vector<char>& is_taken,
+                              bool by_bus_only) const;
+  /// Reports the bus id that was misread, and takes from `gpu` what is not of the GPU found.
+  std::optional<int> find_misread_gpu(Gpu& gpu, int host);
+  int add_gpu(const Gpu& gpu, int host, std::string_view format);
+  std::vector<char> hosts_with_unclear_numbers(const Reading& reading) const;
   int free_index(int host) const;
   void lay_over(Gpu& target, const Gpu& gpu, const std::string& name, const Positions& at);
-  std::optional<int> find_nic(const Nic& nic, int host) const;
+  /// `known`: how many NICs the readings before had.
+  std::optional<int> find_nic(const Nic& nic, int host, std::size_t known) const;
   void lay_over(Nic& target, const Nic& nic, const std::string& name);
   void lay_over(Port& target, const Port& port, const std::string& name);
   void lay_over(PciDevice& target, const PciDevice& device);
@@ -104,6 +112,7 @@ class Merger {
   Positions at_;  ///< of the reading that is being added
   std::vector<std::vector<int>> hosts_of_readings_;
   std::size_t readings_added_ = 0;
+  std::size_t strong_gpus_ = 0;           ///< the first ones: sources that are no log list them
   std::map<std::string, Where> origins_;  ///< of a value, by subject
   std::map<std::string, int> counts_;
   std::map<std::pair<std::size_t, int>, StatedCounts> stated_counts_;  ///< by reading and GPU

@@ -23,14 +23,14 @@ bool may_be_one(const Nic& a, const Nic& b) { return !(a.bus && b.bus && a.bus !
 
 void Merger::add_nics(const Reading& reading) {
   auto& machine = merged_.machine;
-  const bool had_nics = !machine.nics.empty();
+  const std::size_t known = machine.nics.size();
   for (const Nic& nic : reading.machine.nics) {
     const int host = moved(at_.hosts, nic.host).value_or(0);
-    auto position = find_nic(nic, host);
+    auto position = find_nic(nic, host, known);
     if (!position) {
       position = static_cast<int>(machine.nics.size());
       machine.nics.push_back({.host = host, .is_rdma = nic.is_rdma, .where = nic.where});
-      if (had_nics && is_column_name(nic.name) && !nic.bus)
+      if (known > 0 && is_column_name(nic.name) && !nic.bus)
         note(nic.where, nic.name, "a column without a legend: joined with no NIC of another file");
     }
     at_.nics.push_back(*position);
@@ -41,7 +41,7 @@ void Merger::add_nics(const Reading& reading) {
   }
 }
 
-std::optional<int> Merger::find_nic(const Nic& nic, int host) const {
+std::optional<int> Merger::find_nic(const Nic& nic, int host, std::size_t known) const {
   const auto& nics = merged_.machine.nics;
   const auto find = [&](auto is_it) -> std::optional<int> {
     for (std::size_t i = 0; i < nics.size(); ++i) {
@@ -58,10 +58,15 @@ std::optional<int> Merger::find_nic(const Nic& nic, int host) const {
     if (found) return found;
   }
   if (!is_guid(nic.guid)) return std::nullopt;
-  return find([&](const Nic& other) {
-    return other.guid == nic.guid && may_be_one(other, nic) &&
+  const auto is_it = [&](const Nic& other) {
+    return other.host == host && other.guid == nic.guid && may_be_one(other, nic) &&
            (is_column_name(other.name) || is_column_name(nic.name) || other.name == nic.name);
-  });
+  };
+  // NCCL gives the guid of the system image, which the functions of a card share: two in one file are two.
+  const auto end = nics.begin() + static_cast<std::ptrdiff_t>(known);
+  const auto found = std::find_if(nics.begin(), end, is_it);
+  if (found == end || std::find_if(found + 1, end, is_it) != end) return std::nullopt;
+  return static_cast<int>(found - nics.begin());
 }
 
 void Merger::lay_over(Nic& target, const Nic& nic, const std::string& name) {

@@ -199,7 +199,6 @@ Status Builder::add_gpu(pugi::xml_node node, const Place& place) {
 /// GPUs and NICs that only a PCI class shows. A dump of NCCL's holds the GPUs of the job only, each with an
 /// element of its own, so there a class adds none.
 void Builder::add_classed_devices() {
-  std::vector<int> next_index(machine_.hosts.size(), 0);
   for (std::size_t at = 0; at < machine_.pci.size(); ++at) {
     const PciDevice& device = machine_.pci[at];
     const int position = static_cast<int>(at);
@@ -208,7 +207,6 @@ void Builder::add_classed_devices() {
       machine_.has_gpu_evidence = true;
       Gpu& gpu = machine_.gpus.emplace_back();
       gpu.host = device.host;
-      gpu.index = next_index[static_cast<std::size_t>(device.host)]++;
       gpu.bus = device.id;
       gpu.pci = position;
       gpu.vendor = gpu_vendor_of(device.vendor);
@@ -228,6 +226,16 @@ void Builder::add_classed_devices() {
       nic.where = device.where;
     }
   }
+  if (gpu_elements_.empty()) number_gpus();
+}
+
+/// By bus id on each host, as nvidia-smi does: people write these files in any order of NUMA nodes.
+void Builder::number_gpus() {
+  std::vector<std::pair<PciBusId, Gpu*>> gpus;
+  for (Gpu& gpu : machine_.gpus) gpus.emplace_back(*gpu.bus, &gpu);
+  std::ranges::sort(gpus, {}, &std::pair<PciBusId, Gpu*>::first);
+  std::vector<int> next_index(machine_.hosts.size(), 0);
+  for (const auto& [bus, gpu] : gpus) gpu->index = next_index[static_cast<std::size_t>(gpu->host)]++;
 }
 
 void Builder::skip(pugi::xml_node node, std::string reason) {

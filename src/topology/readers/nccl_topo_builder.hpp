@@ -38,6 +38,7 @@ class Builder {
   std::optional<int> known_pci(const PciDevice& device, pugi::xml_node node);
   Status add_gpu(pugi::xml_node node, const Place& place);
   void add_classed_devices();
+  void number_gpus();
 
   Status add_net(pugi::xml_node node, const Place& place);
   Result<Port> port_of(pugi::xml_node node) const;

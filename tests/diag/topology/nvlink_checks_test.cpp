@@ -84,6 +84,26 @@ TEST(NvlinkChecksTest, GpuWithoutLinksAmongAFabricIsMissing) {
   EXPECT_TRUE(finding_of(judged(machine), "nvlink_missing_on_gpu", CheckState::unknown));
 }
 
+TEST(NvlinkChecksTest, AGpuThatNoSourceOfLinksListsIsUnknownAndNotMissing) {
+  Machine machine = gpus(5);
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      if (from != to) add_link(machine, from, to, 4);
+    }
+  }
+  machine.gpus[4].is_link_count_unknown = true;
+  EXPECT_FALSE(finding_of(judged(machine), "nvlink_missing_on_gpu"));
+  EXPECT_TRUE(finding_of(judged(machine), "nvlink_missing_on_gpu", CheckState::unknown));
+  EXPECT_FALSE(finding_of(judged(machine), "nvlink_uneven_pair", CheckState::unknown));
+  // It hides no GPU that lost its links.
+  add_gpu(machine, {});
+  const auto finding = finding_of(judged(machine), "nvlink_missing_on_gpu");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->devices.size(), 1U);
+  machine.gpus[4].is_link_count_unknown = false;
+  EXPECT_FALSE(finding_of(judged(machine), "nvlink_missing_on_gpu"));
+}
+
 TEST(NvlinkChecksTest, LoneGpuBesideABridgedPairIsADesign) {
   Machine machine = gpus(3);
   add_link(machine, 0, 1, 4);

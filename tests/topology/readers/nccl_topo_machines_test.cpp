@@ -66,6 +66,9 @@ TEST_F(NcclTopoMachinesTest, NdV4OrderIsNotNumaOrder) {
   EXPECT_EQ(node_of_domain, (std::map<unsigned, int>{
                                 {1, 1}, {2, 1}, {3, 0}, {4, 0}, {0xb, 3}, {0xc, 3}, {0xd, 2}, {0xe, 2}}));
   EXPECT_EQ(machine.nics.size(), 8U);
+  // The first of the file is on NUMA node 0, and device 2 of nvidia-smi.
+  EXPECT_EQ(machine.gpus[0].index, 2);
+  EXPECT_EQ(std::ranges::find(machine.gpus, 0, &Gpu::index)->bus->domain, 1U);
 }
 
 TEST_F(NcclTopoMachinesTest, NdV5PairsGpuAndNic) {

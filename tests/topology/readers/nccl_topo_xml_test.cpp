@@ -210,6 +210,21 @@ TEST(NcclTopoXmlTest, ClassesShowDevicesOnlyWhereNothingElseDoes) {
   EXPECT_EQ(read_ok(around(devices + "<pci busid='0:9:0.0'><gpu dev='0'/></pci>")).machine.gpus.size(), 1U);
 }
 
+TEST(NcclTopoXmlTest, GpusWithoutANumberAreNumberedByBusOnEachHost) {
+  const Machine machine =
+      read_ok(
+          "<system version='1'>"
+          "<cpu numaid='0' host_hash='0x1'><pci busid='0003:00:00.0' class='0x030200'/></cpu>"
+          "<cpu numaid='0' host_hash='0x2'><pci busid='0002:00:00.0' class='0x030200'/></cpu>"
+          "<cpu numaid='1' host_hash='0x1'><pci busid='0001:00:00.0' class='0x030200'/></cpu></system>")
+          .machine;
+  ASSERT_EQ(machine.gpus.size(), 3U);
+  EXPECT_EQ(machine.gpus[0].bus->domain, 3U);
+  EXPECT_EQ(machine.gpus[0].index, 1);
+  EXPECT_EQ(machine.gpus[1].index, 0);
+  EXPECT_EQ(machine.gpus[2].index, 0);
+}
+
 TEST(NcclTopoXmlTest, AMissingIdIsAnErrorWithItsPlace) {
   const std::string text = text_of_file(own_topology_file("2host-nccl.xml"));
   const std::pair<const char*, const char*> breaks[] = {

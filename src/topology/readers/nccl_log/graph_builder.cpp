@@ -59,6 +59,9 @@ void GraphBuilder::build() {
   }
   for (std::size_t i = 0; i < log_.nodes.size(); ++i) add_link(i);
   number_gpus(first_gpu);
+  // A GPU outside the graph: a host that printed none, or a bus id that was torn.
+  for (std::size_t i = first_gpu; i < machine_.gpus.size(); ++i)
+    machine_.gpus[i].is_link_count_unknown = !machine_.gpus[i].pci;
   machine_.has_gpu_evidence |= machine_.gpus.size() > first_gpu;
   machine_.has_nic_evidence |= !machine_.nics.empty();
   machine_.has_link_evidence |= !machine_.links.empty();

@@ -106,6 +106,23 @@ TEST(JobMachineTest, TornLinesGiveWhatIsWhole) {
   EXPECT_EQ(failures[0].value("code"), "110");
 }
 
+TEST(JobMachineTest, AGpuOutsideTheGraphHasUnknownLinks) {
+  const auto reading =
+      nccl_log::read(
+          "n:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 19000 commId 0x1\n"
+          "n:3:4 [1] NCCL INFO comm 0x2 rank 1 nranks 2 cudaDev 1 nvmlDev 1 busId 3b000 commId 0x1\n"
+          "n:1:2 [0] NCCL INFO === System : maxBw 24.0 totalBw 24.0 ===\n"
+          "n:1:2 [0] NCCL INFO CPU/0-0 (1/1/2)\n"
+          "n:1:2 [0] NCCL INFO + PCI[24.0] - GPU/0-19000 (0)\n"
+          "n:1:2 [0] NCCL INFO               + NVL[40.0] - NVS/0-0\n",
+          "x")
+          .value();
+  ASSERT_EQ(reading.machine.links.size(), 1U);
+  ASSERT_EQ(reading.machine.gpus.size(), 2U);
+  EXPECT_FALSE(reading.machine.gpus[0].is_link_count_unknown);
+  EXPECT_TRUE(reading.machine.gpus[1].is_link_count_unknown);
+}
+
 TEST(JobMachineTest, NoGpusAndNoLinksIsNoEvidenceOfNone) {
   const auto reading = nccl_log::read("n:1:2 [0] NCCL INFO Using network IB\n", "x").value();
   EXPECT_FALSE(reading.machine.has_gpu_evidence || reading.machine.has_nic_evidence ||
