@@ -158,6 +158,14 @@ std::optional<int> port_number(const Nic& nic, std::size_t copy) {
   return usable[copy % usable.size()];
 }
 
+Bandwidth bandwidth_of(const Nic& nic, std::optional<int> number, const Path& path) {
+  const auto port = std::ranges::find_if(nic.ports, [&](const Port& p) { return p.number == number; });
+  if (port == nic.ports.end() || !port->gbit_per_s) return {};
+  const double rate = *port->gbit_per_s / 8;
+  if (path.bandwidth.gb_per_s && *path.bandwidth.gb_per_s < rate) return path.bandwidth;
+  return {.gb_per_s = rate, .source = Source::evidence};
+}
+
 void choose_on_host(const Machine& machine, const PathMatrix& paths, const std::vector<ExcludedNic>& excluded,
                     int host, std::vector<NicChoice>& choices) {
   const NicRows rows = rows_of_host(machine, paths, excluded, host);
@@ -177,6 +185,7 @@ void choose_on_host(const Machine& machine, const PathMatrix& paths, const std::
     choice.nic = paths.devices[nic].position;
     choice.port = port_number(machine.nics[static_cast<std::size_t>(*choice.nic)], column_of[row] % copies);
     choice.reason = concat(name_of(path.path_class), ": ", path.reason);
+    choice.bandwidth = bandwidth_of(machine.nics[static_cast<std::size_t>(*choice.nic)], choice.port, path);
   }
 }
 

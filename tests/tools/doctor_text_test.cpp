@@ -235,7 +235,9 @@ TEST(DoctorFindingTextTest, NothingIsSkippedInSilence) {
                   {"dump.xml", Status::corrupt_data("cut inside <cpu>")}};
   input.evidence.skipped = {{{"topo.txt", 3}, "GPU9 what", "a row of no GPU"}};
   input.evidence.contradictions = {{"GPU3 NVLinks", "18", {"a.xml", 4}, "17", {"b.txt", 9}}};
+  input.paths.left_out = {{.kind = PartKind::gpu, .position = 0}, {.kind = PartKind::nic, .position = 0}};
   std::string text = unread_text(input, {});
+  EXPECT_TRUE(has(text, "left out  2 devices beyond the first 512: no path"));
   EXPECT_TRUE(has(text, "not read  dump.xml: cut inside <cpu>"));
   EXPECT_TRUE(has(text, "not read  again.xml:3: cut"));  // its name once
   EXPECT_TRUE(has(text, "skipped   1 line or value (--verbose"));

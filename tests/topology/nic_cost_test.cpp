@@ -62,6 +62,22 @@ TEST(NicCostTest, BusIdsSettleWhatIsEqual) {
   EXPECT_EQ(choices(maker.machine), (std::vector<int>{1, 3})) << "first GPU and NIC in bus order, third NIC";
 }
 
+TEST(NicCostTest, BandwidthIsNotMoreThanThatOfThePath) {
+  Machine machine = two_uplinks(1, 400);
+  const auto bandwidth_of = [](const Machine& of) {
+    return choose_nics(of, derive_paths(of, CostModel::table()), {})[0].bandwidth;
+  };
+  EXPECT_EQ(bandwidth_of(machine).gb_per_s, 24.0) << "Gen4 x16 before 50";
+  machine.nics[0].ports[0].gbit_per_s = machine.nics[1].ports[0].gbit_per_s = 100;
+  machine.nics[2].ports[0].gbit_per_s = 100;
+  EXPECT_EQ(bandwidth_of(machine).gb_per_s, 12.5);
+  for (auto& nic : machine.nics) nic.ports[0].gbit_per_s = {};
+  EXPECT_FALSE(bandwidth_of(machine).gb_per_s.has_value());
+  machine = two_uplinks(1, 400);
+  for (auto& pci : machine.pci) pci.link = {};
+  EXPECT_EQ(bandwidth_of(machine).gb_per_s, 50.0) << "the path is unknown";
+}
+
 TEST(NicCostTest, PartsComeInTheirOrder) {
   const Machine machine = two_uplinks(2, 200);
   const auto paths = derive_paths(machine, CostModel::table());

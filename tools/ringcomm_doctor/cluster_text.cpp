@@ -40,13 +40,12 @@ ClusterHost host_part(const TopologyCase& input, int host) {
       if (choice.gpu != gpu || !choice.nic) continue;
       if (std::count(rails.begin(), rails.end(), *choice.nic) == 0) rails.push_back(*choice.nic);
       rail = static_cast<int>(std::find(rails.begin(), rails.end(), *choice.nic) - rails.begin());
-      for (const Port& port : machine.nics[static_cast<std::size_t>(*choice.nic)].ports) {
-        if (port.gbit_per_s && (!rate || *port.gbit_per_s < *rate)) rate = port.gbit_per_s;
-      }
+      const auto& nic_rate = choice.bandwidth.gb_per_s;
+      if (nic_rate && (!rate || *nic_rate < *rate)) rate = nic_rate;
     }
     out.nic_of_gpu.push_back(rail);
   }
-  out.nic_gb_per_s = rate.value_or(0) / 8;
+  out.nic_gb_per_s = rate.value_or(0);
   return out;
 }
 

@@ -130,6 +130,9 @@ std::string unread_text(const TopologyCase& input, const TextStyle& style) {
     out += wrap("  differs   ", concat(item.subject, ": ", item.first, place_of(item.first_where), " and ",
                                        item.second, place_of(item.second_where), "; the first is used"));
   }
+  if (!input.paths.left_out.empty())
+    out += wrap("  left out  ", concat(count_of(input.paths.left_out.size(), "device"), " beyond the first ",
+                                       kPathDevicesMax, ": no path, ring or NIC is planned for them"));
   const std::vector<Skipped>& skipped = input.evidence.skipped;
   if (!skipped.empty() && !style.verbose)
     out += concat("  skipped   ", skipped.size(), skipped.size() == 1 ? " line or value" : " lines or values",

@@ -107,28 +107,23 @@ std::optional<double> all_rings(const RingSet& set) {
   return sum;
 }
 
-/// NICs that the matching uses, and the slowest of them.
+/// NICs that the matching uses, and the slowest of them, each no faster than the path to it.
 void add_nics(const Machine& machine, const MachineRings& rings, const CostModel& costs, Fabric& fabric) {
   std::vector<std::pair<int, int>> used;
-  std::optional<double> slowest;
+  Bandwidth slowest;
   bool is_known = true;
   for (const NicChoice& choice : rings.nics) {
     if (!choice.nic) continue;
+    const auto& rate = choice.bandwidth.gb_per_s;
+    is_known = is_known && rate;
+    if (rate && (!slowest.gb_per_s || *rate < *slowest.gb_per_s)) slowest = choice.bandwidth;
     const std::pair port{*choice.nic, choice.port.value_or(1)};
-    if (std::find(used.begin(), used.end(), port) != used.end()) continue;
-    used.push_back(port);
-    for (const Port& candidate : machine.nics[static_cast<std::size_t>(*choice.nic)].ports) {
-      if (candidate.number != port.second) continue;
-      if (!candidate.gbit_per_s)
-        is_known = false;
-      else
-        slowest = std::min(slowest.value_or(*candidate.gbit_per_s / 8), *candidate.gbit_per_s / 8);
-    }
+    if (std::find(used.begin(), used.end(), port) == used.end()) used.push_back(port);
   }
   if (!machine.has_nic_evidence) return;
   fabric.nics_per_host = static_cast<int>(used.size()) / fabric.hosts;
   fabric.nic = {.name = "NIC", .bandwidth = {}, .alpha_us = costs.of(PathClass::net).alpha_us};
-  if (slowest && is_known) fabric.nic.bandwidth = {.gb_per_s = slowest, .source = Source::evidence};
+  if (slowest.gb_per_s && is_known) fabric.nic.bandwidth = slowest;
 }
 
 Status add_machine(const MachineOptions& options, MachineView& view) {

@@ -37,13 +37,14 @@ struct RingStep {
   std::string reason{};
 };
 
-/// NIC of a GPU (spec 2.7): minimum-cost matching on class, shared PCIe budget, rate, load; ties by bus id.
+/// NIC of a GPU (spec 2.7): minimum-cost matching on class, shared uplink, rate, load; ties by bus id.
 struct NicChoice {
   int gpu = 0;                ///< position in Machine::gpus
   std::optional<int> nic{};   ///< position in Machine::nics
   std::optional<int> port{};  ///< Port::number
   PathClass path_class = PathClass::unknown;
   std::string reason{};
+  Bandwidth bandwidth{};  ///< rate of the port, or of the path to it where that is slower; absent: unknown
 };
 struct ExcludedNic {
   int nic = 0;
