@@ -187,7 +187,7 @@ bool is_same_ring(std::vector<int> a, std::vector<int> b) {
   for (int way = 0; way < 2; ++way) {
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (a == b) return true;
-      std::ranges::rotate(a, a.begin() + 1);
+      std::rotate(a.begin(), a.begin() + 1, a.end());
     }
     std::ranges::reverse(a);
   }
