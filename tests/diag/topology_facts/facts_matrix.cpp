@@ -360,7 +360,7 @@ constexpr std::array kFacts{
            EXPECT_EQ(best_levels(cut), (Levels{{"NODE", 2}, {"NV18", 5}}));
            EXPECT_EQ(best_ring_count(cut), 72U);
            Ints order = best_order(cut);
-           std::ranges::rotate(order, std::ranges::find(order, 2));
+           std::rotate(order.begin(), std::ranges::find(order, 2), order.end());
            for (const int neighbour : {order[1], order.back()})
              EXPECT_TRUE(neighbour == 0 || neighbour == 1 || neighbour == 3) << neighbour;
          }},

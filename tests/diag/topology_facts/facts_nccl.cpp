@@ -536,7 +536,7 @@ constexpr std::array kFacts{
            EXPECT_EQ(graph_of(it, 4).intra_class, PathClass::nvl);
            std::map<Ints, int> times;
            for (Ints order : ring_orders(it)) {
-             std::ranges::rotate(order, std::ranges::find(order, 0));
+             std::rotate(order.begin(), std::ranges::find(order, 0), order.end());
              ++times[order];
            }
            EXPECT_EQ(times.size(), 6U);

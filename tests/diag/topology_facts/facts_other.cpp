@@ -205,7 +205,9 @@ constexpr std::array kFacts{
                                                                            {"cb", "cc"},
                                                                            {"db", "dc"}}};
            EXPECT_EQ(it.machine().gpus.size(), 8U);
-           for (const auto& [gpu_bus, nic_bus] : pairs) {
+           for (const auto& pair : pairs) {
+             const char* const gpu_bus = pair.first;
+             const char* const nic_bus = pair.second;
              for (const char* bus : {gpu_bus, nic_bus}) {
                const PciDevice& device = function_of(it, bus_id(std::string(bus) + ":00.0"));
                EXPECT_EQ(device.link.gt_per_s, 32.0) << bus;
