@@ -63,6 +63,11 @@ std::vector<CoreInfo> read_synthetic_cores(const std::string& description,
 Result<std::string> export_live_xml() {
   const Topology topology = new_topology();
   if (!topology) return Status::not_available("hwloc could not start");
+  // Plug-ins that start GPU runtimes have no place in a library (NVML is read by ourselves), and the one for
+  // PCI leaks libpciaccess's tables, while hwloc's Linux part reads the same from sysfs.
+  for (const char* const component : {"opencl", "cuda", "nvml", "rsmi", "levelzero", "gl", "pci"})
+    static_cast<void>(
+        hwloc_topology_set_components(topology.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component));
   // I/O objects are left out by default.
   if (hwloc_topology_set_io_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0 ||
       hwloc_topology_load(topology.get()) != 0)
