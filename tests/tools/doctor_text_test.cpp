@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "cluster_text.hpp"
 #include "compare_text.hpp"
 #include "doctor_case.hpp"
 #include "finding_text.hpp"
@@ -200,6 +201,56 @@ TEST(DoctorCompareTextTest, SlowerOrderIsShownEdgeByEdgeWithWhatToSet) {
   comparison.is_ok = true;
   EXPECT_TRUE(has(compare_text(input, comparison, {}), "as good as the best"));
   EXPECT_TRUE(has_not(compare_text(input, comparison, {}), "RINGCOMM_RING_ORDER=0,1,2,3"));
+}
+
+TEST(DoctorCompareTextTest, ReasonWhyARingWasNotTakenIsShown) {
+  const TopologyCase input = test::four_gpu_case();
+  PlanComparison comparison;
+  comparison.order = {0, 1, 2, 3};
+  comparison.source = "NCCL channel 0 of a.log:3 has 2 ranks, which are not the 4 devices";
+  EXPECT_TRUE(has(compare_text(input, comparison, {}), "a.log:3 has 2 ranks"));
+  comparison.source = "nothing is configured in the evidence; the devices' own order is shown";
+  EXPECT_TRUE(has(compare_text(input, comparison, {}), "nothing in the evidence; ranks in order of devices"));
+}
+
+TEST(DoctorCompareTextTest, RingsWithoutTheirDevicesAreShown) {
+  TopologyCase input;
+  EXPECT_EQ(compare_text(input, {}, {}), "");
+  ConfiguredGraph graph;
+  graph.rings = {{2, {0, 3, 2, 1}, {"/far/graph.xml", 4}, {}}};
+  input.evidence.job.graphs = {graph};
+  EXPECT_EQ(compare_text(input, {}, {}), "");  // of an unknown pattern
+  input.evidence.job.graphs[0].pattern = 4;
+  EXPECT_TRUE(has(compare_text(input, {}, {}), "channel 2 [0 3 2 1] (graph.xml:4)"));
+}
+
+TEST(DoctorCompareTextTest, NothingIsClaimedOfUnknownPaths) {
+  TopologyCase input = test::four_gpu_case();
+  PlanComparison comparison;
+  comparison.order = {0, 1, 2, 3};
+  EXPECT_TRUE(has(compare_text(input, comparison, {}), "  Set\n"));
+  input.rings.graph.level_names = {"?", "?", "?"};
+  const std::string text =
+      ring_text(input, {}) + compare_text(input, comparison, {}) + verdict_text(input, {}, 0);
+  for (const char* claim : {"no better order exists", "as good as the best", "Verdict: ok", "  Set\n"})
+    EXPECT_TRUE(has_not(text, claim));
+  EXPECT_TRUE(has(text, "whether another is better"));
+}
+
+TEST(DoctorClusterTextTest, RailIsTheNicsNameOnEveryHost) {
+  TopologyCase input = test::four_gpu_case();
+  Machine& machine = input.evidence.machine;
+  machine.hosts.push_back({"node02", "", false});
+  for (std::size_t i = 2; i < 4; ++i) machine.gpus[i].host = 1;
+  machine.nics[1].host = 1;
+  // GPUs 0, 1 have mlx5_0 and GPUs 2, 3 mlx5_1 of the other host: no rail is common.
+  const std::string apart = cluster_text(input, Rails::same_index, {});
+  machine.nics[1].name = "mlx5_0";
+  const std::string same = cluster_text(input, Rails::same_index, {});
+  EXPECT_NE(apart, same);
+  EXPECT_TRUE(has(same, "hops across rails 0"));
+  EXPECT_TRUE(has(apart, "no NIC index is common to all hosts"));
+  EXPECT_TRUE(has_not(same, "no NIC index is common"));
 }
 
 TEST(DoctorFindingTextTest, FollowersStandUnderTheirCause) {

@@ -162,7 +162,9 @@ std::string verdict_text(const TopologyCase& input, const std::vector<Finding>& 
   const std::string what =
       ranks == 0   ? std::string("nothing wrong in what was read, which has no device to order")
       : ranks == 1 ? std::string("ok, nothing to order")
-                   : concat("ok, slowest edge of the ring ", slowest_level(rings.graph, rings.best.order));
+      : !is_any_edge_known(rings)
+          ? std::string("nothing wrong in what was read, which has no path between the devices")
+          : concat("ok, slowest edge of the ring ", slowest_level(rings.graph, rings.best.order));
   return wrap("Verdict: ", concat(what, unknown_note(findings), code));
 }
 

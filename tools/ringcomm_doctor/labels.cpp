@@ -103,4 +103,10 @@ std::size_t best_position(const MachineRings& rings) {
   return rings.rings.rings.size();
 }
 
+bool is_any_edge_known(const MachineRings& rings) {
+  const std::vector<int> levels = levels_of(rings.graph, rings.best.order);
+  return std::any_of(levels.begin(), levels.end(),
+                     [&](int level) { return level_name(rings.graph, level) != "?"; });
+}
+
 }  // namespace ringcomm::doctor

@@ -32,4 +32,7 @@ std::string level_counts(const MachineGraph& graph, const std::vector<int>& orde
 /// Position of `best` in the set of rings, or the number of rings (its steps are then the last ones).
 std::size_t best_position(const MachineRings& rings);
 
+/// The class of an edge of the best ring is known; else no order can be called better than another.
+bool is_any_edge_known(const MachineRings& rings);
+
 }  // namespace ringcomm::doctor

@@ -155,13 +155,21 @@ std::string nccl_hcas(const TopologyCase& input) {
   return out;
 }
 
+/// NUMA nodes of a machine whose GPUs the evidence leaves out (a cloud's topology file) are no ranks.
+bool are_gpus_hidden(const Machine& machine) {
+  if (!machine.gpus.empty()) return false;
+  return !machine.has_gpu_evidence ||
+         std::any_of(machine.pci.begin(), machine.pci.end(),
+                     [](const PciDevice& device) { return !device.is_bridge && !device.class_code; });
+}
+
 }  // namespace
 
 std::vector<Advice> launch_advice(const TopologyCase& input, RankOrder order) {
   const Machine& machine = input.evidence.machine;
   const HostPlan plan = first_host(input, order);
   std::vector<Advice> out;
-  if (plan.nodes.size() < 2) return out;
+  if (plan.nodes.size() < 2 || !is_any_edge_known(input.rings) || are_gpus_hidden(machine)) return out;
   const std::set<int> nodes(plan.nodes.begin(), plan.nodes.end());
   const std::set<std::string> nics(plan.nics.begin(), plan.nics.end());
   const bool needs_binding = nodes.size() > 1 && is_known(plan.nodes);

@@ -45,11 +45,13 @@ class RingWriter {
     const std::string slowest = slowest_level(rings_.graph, best.order);
     std::string out = wrap(concat("Best ring of ", vertex_word(), "s  "),
                            concat("[", order_text(machine_, rings_.graph, best.order), "]"));
-    out += wrap("  ",
-                concat("slowest edge ", slowest, ", ",
-                       best.bottleneck_gb_per_s ? speed(best.bottleneck_gb_per_s) : "bandwidth unknown",
-                       "; edges ", level_counts(rings_.graph, best.order), "; ",
-                       best.is_exact ? "no better order exists" : "found by search, perhaps not the best"));
+    out +=
+        wrap("  ", concat("slowest edge ", slowest, ", ",
+                          best.bottleneck_gb_per_s ? speed(best.bottleneck_gb_per_s) : "bandwidth unknown",
+                          "; edges ", level_counts(rings_.graph, best.order), "; ",
+                          !is_any_edge_known(rings_) ? "no path is known, so no order is better than another"
+                          : best.is_exact            ? "no better order exists"
+                                                     : "found by search, perhaps not the best"));
     return out;
   }
 

@@ -28,8 +28,8 @@ Examples:
   ringcomm-doctor selftest --ranks 3 --transports inproc,shm
   ringcomm-doctor selftest --json
 
-inproc (threads) and shm (processes) are tried by this program itself; ucx and mpi through
-ringcomm-perf, where it is installed beside this program or on the PATH.
+inproc (threads) and shm (processes) are tried by this program itself; ucx, and mpi
+where --transports names it, through ringcomm-perf, beside this program or on the PATH.
 Exit codes: 0 all passed, 1 a transport could not be tried, 2 something failed, 64 usage.)";
 
 struct SelfTestOptions {
@@ -127,8 +127,8 @@ class SelfTest {
           words.insert(words.end(), {"--seq", "1024", "--q-heads", "4", "--kv-heads", "2"});
         const Status done = run_program(words, options_.timeout_s);
         if (!done.message().ends_with("exited with 5")) return done;  // docs/perf.md: 5 is "not available"
-        return Status::not_available(concat("not available here (", program, " ", operation,
-                                            " --procs 2 --transport ", transport, " says why)"));
+        return Status::not_available(concat("not available here (", program, " ", operation, " --procs ",
+                                            ranks, " --transport ", transport, " says why)"));
       });
       if (rows_.back().outcome == Outcome::not_tried)
         return;  // no such program: the others would say the same
@@ -187,7 +187,7 @@ int run_selftest(int argc, char** argv) {
   app.add_option("--ranks", options.ranks, "only this many ranks (without: 2, then 3 or 4)")
       ->check(CLI::Range(1, 64));
   app.add_option("--transports", options.transports,
-                 "inproc, shm, ucx, mpi (without mpi: needs mpirun's library)")
+                 "of inproc, shm, ucx, mpi (without this option all but mpi, which needs mpirun)")
       ->delimiter(',')
       ->check(CLI::IsMember({"inproc", "shm", "ucx", "mpi"}));
   app.add_option("--timeout", options.timeout_s, "seconds for each line (60)")->check(CLI::Range(1, 3600));

@@ -163,7 +163,8 @@ Json comparison_json(const TopologyCase& input, const PlanComparison& comparison
   return {{"known", comparison.is_known},
           {"source", json_of(comparison.source)},
           {"order", order_json(machine, input.rings.graph, comparison.order)},
-          {"ok", comparison.order.empty() ? Json(nullptr) : Json(comparison.is_ok)},
+          {"ok", comparison.order.empty() || !is_any_edge_known(input.rings) ? Json(nullptr)
+                                                                             : Json(comparison.is_ok)},
           {"slowest_now", json_of(comparison.slowest_now)},
           {"slowest_best", json_of(comparison.slowest_best)},
           {"links_used_now", comparison.links_total > 0 ? Json(comparison.links_used_now) : Json(nullptr)},

@@ -64,7 +64,8 @@ std::string mask_text(const Bound& bound) {
                 counted(bound.cpus.size(), "CPU"), ")");
 }
 
-constexpr std::string_view kBind = "mpirun --map-by numa:PE=8 --bind-to core (or srun --cpu-bind=map_ldom)";
+constexpr std::string_view kBind =
+    "mpirun --map-by numa --bind-to numa (or srun --cpu-bind=map_ldom:<node of each rank>)";
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "diag/topology/check.hpp"
 #include "diag/topology/lookup.hpp"
 #include "ringcomm/core/text.hpp"
+#include "topology/nic_choice.hpp"
 
 namespace ringcomm::inline v0 {
 namespace diag {
@@ -140,7 +141,11 @@ TopologyCase make_topology_case(MergedEvidence evidence, const CostModel& costs,
   made.paths = derive_paths(made.evidence.machine, made.costs);
   auto rings = plan_machine_rings(made.evidence.machine, made.paths);
   made.rings_status = rings.status();
-  if (rings.is_ok()) made.rings = std::move(rings).value();
+  if (rings.is_ok()) {
+    made.rings = std::move(rings).value();
+  } else {  // what is no rail is known of NICs alone
+    made.rings.excluded = topology::exclude_nics(made.evidence.machine, made.paths);
+  }
   return made;
 }
 

@@ -35,24 +35,34 @@ bool is_slower(const RingOrder& a, const RingOrder& b) {
   return a.level_counts > b.level_counts;
 }
 
-/// Directed links that a set of rings uses: each ring one link of every arc that it crosses; a single ring as
-/// many as its narrowest arc has.
+/// Directed links that a job's channels use: each one link of every arc that it crosses.
 int links_used(const RingGraph& graph, const std::vector<std::vector<int>>& orders) {
   std::map<std::pair<int, int>, int> times;
   for (const auto& order : orders) {
-    int width = 1;
-    if (orders.size() == 1 && order.size() > 1) {
-      width = graph.at(order.back(), order.front()).links;
-      for (std::size_t i = 0; i + 1 < order.size(); ++i)
-        width = std::min(width, graph.at(order[i], order[i + 1]).links);
-      width = std::max(width, 1);
-    }
     for (std::size_t i = 0; order.size() > 1 && i < order.size(); ++i)
-      times[{order[i], order[(i + 1) % order.size()]}] += width;
+      ++times[{order[i], order[(i + 1) % order.size()]}];
   }
   int used = 0;
   for (const auto& [arc, count] : times) used += std::min(count, graph.at(arc.first, arc.second).links);
   return used;
+}
+
+/// Links of one ring in both directions: as many of every arc as the narrowest one with links has.
+int links_of_ring(const RingGraph& graph, const std::vector<int>& order) {
+  std::set<std::pair<int, int>> arcs;  // the two directions of two devices are the same arcs
+  for (std::size_t i = 0; order.size() > 1 && i < order.size(); ++i) {
+    const int next = order[(i + 1) % order.size()];
+    arcs.insert({{order[i], next}, {next, order[i]}});
+  }
+  int width = 0;
+  int count = 0;
+  for (const auto& [from, to] : arcs) {
+    const int links = graph.at(from, to).links;
+    if (links <= 0) continue;
+    ++count;
+    width = width == 0 ? links : std::min(width, links);
+  }
+  return width * count;
 }
 
 Bandwidth bandwidth_of(const TopologyCase& input, int from, int to) {
@@ -142,8 +152,10 @@ void compare(const TopologyCase& input, const PlanSource& plan, PlanComparison& 
   const int level_best = worst_level(graph, best.order);
   result.slowest_now = level_now < 0 ? "" : level_name(input.rings.graph, level_now);
   result.slowest_best = level_best < 0 ? "" : level_name(input.rings.graph, level_best);
-  result.links_used_now = links_used(graph, plan.orders);
-  result.links_used_best = input.rings.rings.links_used;
+  // The same is counted on both sides: all channels against the best set, or one ring against the best one.
+  const bool is_set = plan.orders.size() > 1;
+  result.links_used_now = is_set ? links_used(graph, plan.orders) : links_of_ring(graph, *slowest);
+  result.links_used_best = is_set ? input.rings.rings.links_used : links_of_ring(graph, best.order);
   result.links_total = input.rings.rings.links_total;
   result.is_ok = judged.bottleneck_gb_per_s && best.bottleneck_gb_per_s
                      ? *judged.bottleneck_gb_per_s >= *best.bottleneck_gb_per_s * kWithin

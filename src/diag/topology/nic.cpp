@@ -26,6 +26,7 @@ PathClass nearest(const TopologyCase& input, std::size_t gpu) {
 /// The paths from all GPUs of its host to the NIC are known.
 bool is_known_to_all(const TopologyCase& input, std::size_t nic) {
   const Machine& machine = input.evidence.machine;
+  if (machine.gpus.empty()) return true;  // evidence of NICs alone: none was left out for its distance
   if (!has_place(machine, nic_ref(nic))) return false;
   for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
     if (machine.gpus[gpu].host != machine.nics[nic].host) continue;
@@ -42,6 +43,13 @@ std::string names_of_nics(const Machine& machine, const std::vector<std::size_t>
   std::vector<std::string> names;
   for (const std::size_t nic : nics) names.push_back(machine.nics[nic].name);
   return joined(names, ",");
+}
+
+/// PXN sends over NVLink to a peer that has a NIC.
+bool has_nvlink(const Machine& machine) {
+  return std::ranges::any_of(machine.links, [](const Link& link) { return link.kind == LinkKind::nvlink; }) ||
+         std::ranges::any_of(machine.stated_paths,
+                             [](const StatedPath& path) { return path.path_class == PathClass::nvl; });
 }
 
 /// "NCCL_IB_HCA==mlx5_0,mlx5_1": exact names ("="), as NCCL otherwise takes each for a prefix. Where a name
@@ -145,10 +153,13 @@ void check_nic_far_from_gpu(const TopologyCase& input, Report& report) {
                                    names_text(machine, by_class.begin()->second)),
                   .where = machine.gpus[static_cast<std::size_t>(far->second.front().position)].where},
                  far->second, Severity::info);
-  report.word({.title = concat(names_text(machine, far->second), " reach every NIC over the socket link"),
-               .fix = "let ranks on these GPUs send over a GPU of the other socket (PXN), or leave them last "
-                      "in the ring"},
-              Severity::info);
+  report.word(
+      {.title = concat(names_text(machine, far->second), far->second.size() == 1 ? " has" : " have",
+                       " no NIC nearer than SYS"),
+       .fix = has_nvlink(machine) ? "let ranks on these GPUs send over a GPU that has a NIC near it (PXN), "
+                                    "or leave them last in the ring"
+                                  : "leave ranks on these GPUs last in the ring"},
+      Severity::info);
 }
 
 void check_nics_idle(const TopologyCase& input, Report& report) {
@@ -250,7 +261,8 @@ void check_no_rdma_nic(const TopologyCase& input, Report& report) {
     // Without any NIC nothing is known of the network, and one host alone needs none.
     if (nics.empty()) continue;
     report.problem({.read = concat("only ", names_text(machine, nics), ", without GPUDirect RDMA"),
-                    .wanted = "RDMA NICs: hosts with NVSwitch have some",
+                    .wanted = has_switch(machine) ? "RDMA NICs: hosts with NVSwitch have some"
+                                                  : "RDMA NICs, where several hosts take part",
                     .where = machine.nics[static_cast<std::size_t>(nics.front().position)].where},
                    nics, has_switch(machine) ? std::nullopt : std::optional(Severity::info));
   }

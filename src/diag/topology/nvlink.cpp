@@ -85,6 +85,14 @@ void judge_odd_pairs(const LinkCounts& counts, const Machine& machine, Report& r
   }
 }
 
+/// SXM modules and GPUs behind switches are wired on their board.
+bool may_have_bridges(const Machine& machine) {
+  return std::ranges::none_of(machine.links,
+                              [](const Link& link) { return link.end == LinkEnd::nvswitch; }) &&
+         std::ranges::none_of(machine.gpus,
+                              [](const Gpu& gpu) { return contains_ignoring_case(gpu.name, "SXM"); });
+}
+
 }  // namespace
 
 void check_nvlink_inactive(const TopologyCase& input, Report& report) {
@@ -97,7 +105,8 @@ void check_nvlink_inactive(const TopologyCase& input, Report& report) {
   counts.say_unknown(report);
   report.word(
       {.title = concat("NVLinks of ", report.devices_text(machine), " are inactive"),
-       .fix = "reseat the bridge, then reset the GPU: nvidia-smi -r (ask for a new part if they stay down)",
+       .fix = concat(may_have_bridges(machine) ? "reseat the bridge, then reset the GPU" : "reset the GPU",
+                     ": nvidia-smi -r (ask for a new part if they stay down)"),
        .needs_root = true});
 }
 
@@ -186,6 +195,9 @@ void check_nvlink_uneven_pair(const TopologyCase& input, Report& report) {
                .needs_root = true});
 }
 
+/// Arm hosts of older GPUs have them on PCIe.
+constexpr int kFirstWithC2c = 90;
+
 void check_c2c_missing(const TopologyCase& input, Report& report) {
   const Machine& machine = input.evidence.machine;
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
@@ -194,7 +206,11 @@ void check_c2c_missing(const TopologyCase& input, Report& report) {
       return package.host == gpu.host && (package.arch == "arm64" || package.arch == "aarch64");
     });
     if (!is_arm || gpu.vendor != GpuVendor::nvidia) continue;
-    if (!machine.has_link_evidence) {
+    if (gpu.compute_capability && *gpu.compute_capability < kFirstWithC2c) continue;
+    // NCCL's file alone gives GPUs both values, and alone would have the link. A link that is there is
+    // enough.
+    const bool could_show = gpu.compute_capability && gpu.gpu_direct;
+    if (!could_show && !has_c2c(machine, static_cast<int>(i))) {
       report.unknown(
           concat("whether ", name_of(machine, gpu_ref(i)), " has a C2C link is not in the evidence"),
           Ask::nccl_dump, gpu.where, {gpu_ref(i)});

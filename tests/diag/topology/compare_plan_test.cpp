@@ -106,6 +106,16 @@ TEST(ComparePlanTest, IdleLinksOfACompleteListAreAProblem) {
   EXPECT_TRUE(compare_plan(input).is_ok);
 }
 
+TEST(ComparePlanTest, LinksAreCountedAlikeOnBothSides) {
+  const TopologyCase input = topology_test::case_of(dgx1());
+  const auto best = compare_plan(input, input.rings.best.order);
+  EXPECT_EQ(best.links_used_now, 32);  // 8 edges, 2 links, 2 directions
+  EXPECT_EQ(best.links_used_best, 32);
+  const auto slow = compare_plan(input, order_in_devices(input, {0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(slow.links_used_now, 12);  // 2 edges have no link
+  EXPECT_EQ(slow.links_used_best, 32);
+}
+
 TEST(ComparePlanTest, NothingConfiguredIsNoProblem) {
   const TopologyCase input = topology_test::case_of(dgx1());
   const auto plan = compare_plan(input);

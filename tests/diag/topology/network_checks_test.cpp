@@ -188,6 +188,35 @@ TEST(NicChecksTest, ColumnNamesAreNeverAdvisedAsDeviceNames) {
   }
 }
 
+TEST(NicChecksTest, BondIsFoundInEvidenceOfNicsAlone) {
+  Machine machine;
+  machine.hosts.emplace_back();
+  for (const char* name : {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_bond_0"})
+    topology_test::add_nic(machine, name, {});
+  EXPECT_FALSE(finding_of(judged(machine), "nic_not_a_rail"));
+  machine.nics[3].ports[0].link_layer = LinkLayer::ethernet;
+  machine.nics[3].ports[0].gbit_per_s = 25;
+  const auto finding = finding_of(judged(machine), "nic_not_a_rail");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->fix, "export NCCL_IB_HCA=^=mlx5_bond_0");
+}
+
+TEST(NicChecksTest, WordsFitTheMachine) {
+  Machine machine = two_sockets();
+  machine.nics.pop_back();
+  std::erase_if(machine.stated_paths,
+                [](const StatedPath& path) { return path.to == nic(1) || path.from == nic(1); });
+  auto finding = finding_of(judged(machine), "nic_far_from_gpu");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->fix.find("PXN"), std::string::npos) << finding->fix;
+  EXPECT_EQ(finding->title, "GPU1 has no NIC nearer than SYS");
+  Machine sockets = two_sockets();
+  for (Nic& one : sockets.nics) one.is_rdma = false;
+  finding = finding_of(judged(sockets), "no_rdma_nic");
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->evidence[0].wanted.find("NVSwitch"), std::string::npos);
+}
+
 TEST(NicChecksTest, HostsHaveTheSameNics) {
   Machine machine = two_sockets();
   machine.hosts.emplace_back();

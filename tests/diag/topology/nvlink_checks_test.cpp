@@ -158,7 +158,17 @@ TEST(NvlinkChecksTest, PairsDifferByDirection) {
 TEST(NvlinkChecksTest, ArmHostsShowC2c) {
   Machine machine = switched(1, 18);
   machine.packages[0].arch = "arm64";
+  // nvidia-smi and hwloc show NVLinks and no C2C.
+  EXPECT_FALSE(finding_of(judged(machine), "c2c_missing"));
+  EXPECT_TRUE(finding_of(judged(machine), "c2c_missing", CheckState::unknown));
+  machine.gpus[0].compute_capability = 90;
+  EXPECT_TRUE(finding_of(judged(machine), "c2c_missing", CheckState::unknown));
+  machine.gpus[0].gpu_direct = true;
   EXPECT_TRUE(finding_of(judged(machine), "c2c_missing"));
+  machine.gpus[0].compute_capability = 80;  // an A100 in an Ampere Altra host
+  EXPECT_FALSE(finding_of(judged(machine), "c2c_missing"));
+  EXPECT_FALSE(finding_of(judged(machine), "c2c_missing", CheckState::unknown));
+  machine.gpus[0].compute_capability = 90;
   Link c2c;
   c2c.kind = LinkKind::c2c;
   machine.links.push_back(c2c);
