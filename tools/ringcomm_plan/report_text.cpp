@@ -83,7 +83,10 @@ std::string plan_of(const Report& report) {
   if (!report.machine.rings_explained.empty())
     text += fmt::format("          {}\n", report.machine.rings_explained);
   if (!report.machine.scheme.empty()) {
-    text += fmt::format("Between   {}: {} of {} NICs, {} hops leave their rail\n          {}\n",
+    // The double ring needs no ring over all hosts; what one would be is told for comparison.
+    const bool is_other = best.split.cp > 1 && best.strategy == Strategy::double_ring;
+    text += fmt::format("{}{}: {} of {} NICs, {} hops leave their rail\n          {}\n",
+                        is_other ? "Instead   one ring over all hosts would be " : "Between   ",
                         report.machine.scheme, report.machine.nics_used, report.machine.nics_total,
                         report.machine.cross_rail_hops, report.machine.scheme_explained);
   }
