@@ -14,7 +14,8 @@ namespace ringcomm::doctor {
 enum ExitCode : int { kOk = 0, kWarnings = 1, kFailures = 2, kUnreadable = 3, kUsage = 64 };
 
 std::string finding_text(const std::vector<Finding>& findings, const TextStyle& style);
-/// Files that were not read, devices beyond the limit of the matrix, lines that were skipped, sources that contradict each other.
+/// Files that were not read, devices beyond the limit of the matrix, lines that were skipped, sources that
+/// contradict each other.
 std::string unread_text(const TopologyCase& input, const TextStyle& style);
 /// One line: counts, the first thing to do, exit code.
 std::string verdict_text(const TopologyCase& input, const std::vector<Finding>& findings, int exit_code);
