@@ -50,6 +50,15 @@ std::vector<double> most_stated_below(const Machine& machine) {
   return most;
 }
 
+/// An idle link runs at Gen1 to save power: what the device reaches counts, with the lanes that it has now.
+/// The port above is crossed too and sets its own bound.
+PciLink under_load(const PciDevice& device) {
+  PciLink link = device.link;
+  if (device.slot.gt_per_s && link.gt_per_s && *link.gt_per_s < *device.slot.gt_per_s)
+    link.gt_per_s = device.slot.gt_per_s;
+  return link;
+}
+
 }  // namespace
 
 PathBuilder::PathBuilder(const Machine& machine, const CostModel& costs, std::vector<SharedLink>& shared)
@@ -89,10 +98,10 @@ std::optional<Path> PathBuilder::over_nvlink(int gpu_a, int gpu_b) const {
 void PathBuilder::cross_pci(const std::vector<int>& links, bool is_upwards, Path& path, RouteSum& sum) {
   for (const int position : links) {
     const auto& device = machine_.pci[static_cast<std::size_t>(position)];
-    auto rate = costs_.pcie_gb_per_s(device.link);
+    const PciLink link = under_load(device);
+    auto rate = costs_.pcie_gb_per_s(link);
     std::string name = concat("PCIe link of ", on_host(device.host), device.id.to_text());
-    if (device.link.gt_per_s && device.link.width)
-      name = concat(name, " (", *device.link.gt_per_s, " GT/s x", *device.link.width, ")");
+    if (link.gt_per_s && link.width) name = concat(name, " (", *link.gt_per_s, " GT/s x", *link.width, ")");
     // hwloc reads a bridge's speed as it is now, and the link of an idle GPU runs at Gen1.
     const auto stated = only_stated(device.link);
     const double below = stated_below_[static_cast<std::size_t>(position)];

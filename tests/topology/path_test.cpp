@@ -289,6 +289,23 @@ TEST(PathTest, BandwidthIsThatOfTheSlowestLink) {
       << "not below that bridge's uplink";
 }
 
+TEST(PathTest, AnIdleLinkCountsAsFastAsItCanRunNotItsLanes) {
+  Machine machine = pcie_machine();
+  for (PciDevice& device : machine.pci) {
+    if (device.is_bridge) continue;
+    device.slot = {.gt_per_s = kTestGen5, .width = 16};
+    device.link = {.gt_per_s = 2.5, .width = 16};
+  }
+  EXPECT_DOUBLE_EQ(between(paths_of(machine), gpu_ref(0), gpu_ref(1)).bandwidth.gb_per_s.value_or(0), 24)
+      << "Gen5 cards under Gen4 ports";
+  for (PciDevice& device : machine.pci) device.link.width = device.is_bridge ? 16 : 8;
+  EXPECT_DOUBLE_EQ(between(paths_of(machine), gpu_ref(0), gpu_ref(1)).bandwidth.gb_per_s.value_or(0), 24)
+      << "Gen5 x8 is as fast as Gen4 x16";
+  for (PciDevice& device : machine.pci) device.slot = {};
+  EXPECT_LT(between(paths_of(machine), gpu_ref(0), gpu_ref(1)).bandwidth.gb_per_s.value_or(99), 2)
+      << "what the card can do is not known: the link counts as it is";
+}
+
 TEST(PathTest, SharedLinksHaveADirection) {
   const auto paths = paths_of(pcie_machine());
   const auto& there = between(paths, gpu_ref(0), gpu_ref(4));
