@@ -25,7 +25,7 @@ class Report {
   /// At least one value was judged.
   void looked() { has_looked_ = true; }
   /// One more value that is wrong; values of one severity become one finding.
-  void problem(FindingEvidence evidence, std::vector<DeviceRef> devices,
+  void problem(FindingEvidence evidence, const std::vector<DeviceRef>& devices,
                std::optional<Severity> severity = {});
   /// Title and fix of the problems so far (of one severity); without problems nothing happens.
   struct Wording {
@@ -39,7 +39,7 @@ class Report {
   /// Devices of the problems so far, as "GPU0, GPU1 and 6 more".
   std::string devices_text(const Machine& machine, std::optional<Severity> severity = {}) const;
   /// A value that would have been judged is missing.
-  void unknown(std::string why, Ask ask, Where where = {}, std::vector<DeviceRef> devices = {});
+  void unknown(std::string why, Ask ask, Where where = {}, const std::vector<DeviceRef>& devices = {});
 
   struct Done {
     std::vector<Finding> findings{};

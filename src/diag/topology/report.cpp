@@ -14,7 +14,7 @@ const Finding* Report::find(std::optional<Severity> severity) const {
   return found == problems_.end() ? nullptr : &*found;
 }
 
-void Report::problem(FindingEvidence evidence, std::vector<DeviceRef> devices,
+void Report::problem(FindingEvidence evidence, const std::vector<DeviceRef>& devices,
                      std::optional<Severity> severity) {
   has_looked_ = true;
   const Severity wanted = severity.value_or(check_.severity);
@@ -53,7 +53,7 @@ std::string Report::devices_text(const Machine& machine, std::optional<Severity>
   return found == nullptr ? std::string() : names_text(machine, found->devices);
 }
 
-void Report::unknown(std::string why, Ask ask, Where where, std::vector<DeviceRef> devices) {
+void Report::unknown(std::string why, Ask ask, Where where, const std::vector<DeviceRef>& devices) {
   if (!unknown_) {
     Finding fresh;
     fresh.id = check_.id;
