@@ -8,7 +8,7 @@
 namespace ringcomm::inline v0 {
 namespace {
 
-std::string on_host(const Machine& machine, int host, std::string name) {
+std::string on_host(const Machine& machine, int host, const std::string& name) {
   return machine.hosts.size() > 1 ? concat("host", host, "/", name) : name;
 }
 

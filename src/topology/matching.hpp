@@ -24,6 +24,7 @@ struct MatchCost {
     return *this;
   }
   friend MatchCost operator-(MatchCost a, const MatchCost& b) { return a -= b; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the defaulted comparison for a 0
   friend auto operator<=>(const MatchCost&, const MatchCost&) = default;
 };
 

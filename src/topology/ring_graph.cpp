@@ -19,6 +19,7 @@ struct LevelKey {
   PathClass path_class = PathClass::unknown;
   int fewer_links = 0;       ///< negative count
   double less_gb_per_s = 0;  ///< negative; only where NVLinks have a bandwidth and no count
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the defaulted comparison for a 0
   friend auto operator<=>(const LevelKey&, const LevelKey&) = default;
 };
 

@@ -167,6 +167,7 @@ enum class PartKind : std::uint8_t { gpu, nic, numa_node };
 struct DeviceRef {
   PartKind kind = PartKind::gpu;
   int position = 0;  ///< in Machine::gpus, nics or numa_nodes
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the defaulted comparison for a 0
   friend auto operator<=>(const DeviceRef&, const DeviceRef&) = default;
 };
 

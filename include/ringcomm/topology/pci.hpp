@@ -21,6 +21,7 @@ struct Where {
 
   /// "name:12", or the file alone.
   std::string to_text() const;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the defaulted comparison for a 0
   friend auto operator<=>(const Where&, const Where&) = default;
 };
 
@@ -35,6 +36,7 @@ struct PciBusId {
   /// "0000:3b:00.0": lower case, at least four digits of domain.
   std::string to_text() const;
   bool is_hidden_switch() const;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the defaulted comparison for a 0
   friend auto operator<=>(const PciBusId&, const PciBusId&) = default;
 };
 /// Accepts "3b:00.0", "0000:3b:00.0", "00000000:3B:00.0", "fffffff:ff:ff.0". corrupt_data quotes the text.
@@ -77,6 +79,7 @@ struct PciRootBus {
 
   /// "0000:17"
   std::string to_text() const;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the defaulted comparison for a 0
   friend auto operator<=>(const PciRootBus&, const PciRootBus&) = default;
 };
 

@@ -98,7 +98,7 @@ void Merger::note(const Where& where, std::string_view text, std::string reason)
   add_skipped(merged_.skipped, where, text, std::move(reason));
 }
 
-std::string Merger::name_on(int host, std::string name) const {
+std::string Merger::name_on(int host, const std::string& name) const {
   return merged_.machine.hosts.size() > 1 ? concat("host", host, '/', name) : name;
 }
 

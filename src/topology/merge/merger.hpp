@@ -106,7 +106,7 @@ class Merger {
   void fill(std::string& target, const std::string& value, const std::string& subject, const Where& where);
   void contradict(const std::string& subject, std::string first, std::string second, const Where& where);
   void note(const Where& where, std::string_view text, std::string reason);
-  std::string name_on(int host, std::string name) const;
+  std::string name_on(int host, const std::string& name) const;
 
   MergedEvidence merged_;
   Positions at_;  ///< of the reading that is being added
