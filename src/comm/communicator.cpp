@@ -26,7 +26,7 @@ constexpr std::chrono::minutes kDeadlineDefault{10};
 
 // What a rank can prepare without the others; its failure is told to them by select_transport().
 Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorOptions& options,
-               Settings& settings) {
+               Settings& settings, TopologyWish& topology) {
   state.rank = bootstrap.rank();
   state.size = bootstrap.size();
   state.kind = bootstrap.kind();
@@ -35,6 +35,8 @@ Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorO
   state.deadline = kDeadlineDefault;
   RINGCOMM_TRY_ASSIGN(settings, resolve_settings(options));
   state.deadline = settings.deadline;
+  RINGCOMM_TRY_ASSIGN(topology, resolve_topology(options));
+  state.options.machine = topology.machine;  // so that a split reads no file again
   return {};
 }
 
@@ -138,11 +140,12 @@ Result<Communicator> Communicator::create_at(std::unique_ptr<Bootstrap> bootstra
     auto impl = std::make_unique<Impl>();
     comm::CommState& state = impl->state;
     comm::Settings settings;
-    const Status prepared = comm::prepare(state, *bootstrap, options, settings);
+    comm::TopologyWish topology;
+    const Status prepared = comm::prepare(state, *bootstrap, options, settings, topology);
     const Deadline deadline = Deadline::after(state.deadline);
     RINGCOMM_TRY_ASSIGN(state.transport,
                         comm::select_transport(*bootstrap, settings.transports, prepared, deadline));
-    RINGCOMM_TRY(comm::find_place(state, *bootstrap, settings.topology, placement, deadline));
+    RINGCOMM_TRY(comm::find_place(state, *bootstrap, topology, placement, deadline));
     RINGCOMM_TRY(comm::connect(state, *bootstrap, settings, deadline));
     return Communicator(std::move(impl));
   });

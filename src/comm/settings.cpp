@@ -92,28 +92,6 @@ Result<MeasuredSpeeds> measured_speeds(const std::string& path) {
   return MeasuredSpeeds{.inside = measured(PathClass::loc), .between = measured(PathClass::sys)};
 }
 
-Status resolve_topology(Settings& settings, const CommunicatorOptions& options) {
-  TopologyWish& wish = settings.topology;
-  wish.machine = options.machine;
-  if (const auto path = env_text("RINGCOMM_TOPO_FILE"); path && !wish.machine) {
-    RINGCOMM_TRY_ASSIGN(wish.machine, described_machine(*path));
-  }
-  if (const auto path = env_text("RINGCOMM_COSTS")) {
-    RINGCOMM_TRY_ASSIGN(wish.speeds, measured_speeds(*path));
-  }
-  wish.ring_order = options.ring_order;
-  if (!wish.ring_order.empty()) {
-    wish.order_source = "CommunicatorOptions::ring_order";
-    return {};
-  }
-  const auto text = env_text("RINGCOMM_RING_ORDER");
-  if (!text || *text == "auto") return {};
-  wish.keeps_rank_order = *text == "rank";
-  if (wish.keeps_rank_order) return {};
-  RINGCOMM_TRY_ASSIGN(wish.ring_order, parse_ring_order(*text, wish.order_source));
-  return {};
-}
-
 }  // namespace
 
 Result<std::vector<TransportFactory>> named_transports(std::string_view list, std::string_view source) {
@@ -140,7 +118,6 @@ Result<Settings> resolve_settings(const CommunicatorOptions& options) {
   Settings settings;
   RINGCOMM_TRY(resolve_waits(settings, options));
   RINGCOMM_TRY(resolve_memory(settings, options));
-  RINGCOMM_TRY(resolve_topology(settings, options));
   settings.transports = options.transports;
   if (settings.transports.empty()) {
     if (const auto text = env_text("RINGCOMM_TRANSPORTS")) {
@@ -150,6 +127,28 @@ Result<Settings> resolve_settings(const CommunicatorOptions& options) {
     }
   }
   return settings;
+}
+
+Result<TopologyWish> resolve_topology(const CommunicatorOptions& options) {
+  TopologyWish wish;
+  wish.machine = options.machine;
+  if (const auto path = env_text("RINGCOMM_TOPO_FILE"); path && !wish.machine) {
+    RINGCOMM_TRY_ASSIGN(wish.machine, described_machine(*path));
+  }
+  if (const auto path = env_text("RINGCOMM_COSTS")) {
+    RINGCOMM_TRY_ASSIGN(wish.speeds, measured_speeds(*path));
+  }
+  wish.ring_order = options.ring_order;
+  if (!wish.ring_order.empty()) {
+    wish.order_source = "CommunicatorOptions::ring_order";
+    return wish;
+  }
+  const auto text = env_text("RINGCOMM_RING_ORDER");
+  if (!text || *text == "auto") return wish;
+  wish.keeps_rank_order = *text == "rank";
+  if (wish.keeps_rank_order) return wish;
+  RINGCOMM_TRY_ASSIGN(wish.ring_order, parse_ring_order(*text, wish.order_source));
+  return wish;
 }
 
 }  // namespace ringcomm::inline v0::comm

@@ -19,11 +19,14 @@ struct Settings {
   bool pin = false;
   std::vector<TransportFactory> transports;
   TransportOptions transport{};
-  TopologyWish topology{};
 };
 
 /// invalid_argument names the option or the variable, its value and what is accepted.
 Result<Settings> resolve_settings(const CommunicatorOptions& options);
+
+/// Reads the files that RINGCOMM_TOPO_FILE and RINGCOMM_COSTS name, so it is asked once for each
+/// communicator.
+Result<TopologyWish> resolve_topology(const CommunicatorOptions& options);
 
 /// "shm,inproc"; `source` is what an error names: an option or a variable.
 Result<std::vector<TransportFactory>> named_transports(std::string_view list, std::string_view source);
