@@ -62,7 +62,7 @@ std::string unknown_flag_message(const CLI::App& app, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (word.size() > 1 && word[0] == '-' && std::find(known.begin(), known.end(), word) == known.end()) {
-      return concat("unknown flag ", word, ". Did you mean ", nearest(word, known), "?");
+      return concat("unknown flag ", word, ". Did you mean ", nearest_word(word, known), "?");
     }
   }
   return "unexpected argument";

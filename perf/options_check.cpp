@@ -39,7 +39,7 @@ std::optional<UsageError> read_redop(Options& o, const std::string& word) {
     return UsageError{concat("-o ", word, " is not implemented (sum, max and min are)"), kNotAvailable};
   } else {
     return UsageError{concat("-o ", word, " is no reduction. Did you mean ",
-                             nearest(word, {"sum", "max", "min", "all"}), "?")};
+                             nearest_word(word, {"sum", "max", "min", "all"}), "?")};
   }
   return {};
 }
@@ -77,7 +77,7 @@ std::optional<UsageError> check_combination(const Options& o, const Operation& o
     const auto known = background_operations();
     if (std::find(known.begin(), known.end(), o.background) == known.end())
       return UsageError{concat("--background ", o.background, " is not known. Did you mean ",
-                               nearest(o.background, known), "?")};
+                               nearest_word(o.background, known), "?")};
   }
   if (o.sweep && o.serve) return UsageError{"--sweep excludes --serve"};
   if (o.sweep && o.cycles != 1) return UsageError{"--sweep excludes -N"};
@@ -85,12 +85,6 @@ std::optional<UsageError> check_combination(const Options& o, const Operation& o
 }
 
 }  // namespace
-
-std::string nearest(const std::string& word, const std::vector<std::string>& known) {
-  return *std::min_element(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
-    return edit_distance(word, a) < edit_distance(word, b);
-  });
-}
 
 std::optional<UsageError> check_calibration(const Options& o) {
   if (!o.op.empty())
@@ -112,7 +106,8 @@ std::optional<UsageError> check(Options& o, const Words& words) {
     std::vector<std::string> names;
     for (const Operation& known : operations()) names.emplace_back(known.name);
     if (o.op.empty()) return UsageError{"which operation? (op: all_gather, ring_rotate, ...)"};
-    return UsageError{concat("unknown operation '", o.op, "'. Did you mean ", nearest(o.op, names), "?")};
+    return UsageError{
+        concat("unknown operation '", o.op, "'. Did you mean ", nearest_word(o.op, names), "?")};
   }
   for (const auto& error :
        {check_sizes(o), read_types(o, *operation, words.dtype), read_redop(o, words.redop),

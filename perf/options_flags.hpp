@@ -28,6 +28,4 @@ std::vector<std::string> complete_switches(int argc, char** argv);
 /// Reads `words` and checks what single flags cannot.
 std::optional<UsageError> check(Options& options, const Words& words);
 
-std::string nearest(const std::string& word, const std::vector<std::string>& known);
-
 }  // namespace ringcomm::perf

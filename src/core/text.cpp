@@ -42,4 +42,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
+  const auto nearest = std::ranges::min_element(
+      known, {}, [&](const std::string& candidate) { return edit_distance(word, candidate); });
+  return nearest == known.end() ? std::string() : *nearest;
+}
+
 }  // namespace ringcomm::inline v0

@@ -55,5 +55,11 @@ TEST(EditDistanceTest, AgreesWithThePlainDefinition) {
   }
 }
 
+TEST(NearestWordTest, IsTheFirstOfTheLeastDistance) {
+  EXPECT_EQ(nearest_word("selftst", {"topo", "env", "selftest"}), "selftest");
+  EXPECT_EQ(nearest_word("ab", {"ax", "ay"}), "ax");
+  EXPECT_EQ(nearest_word("x", {}), "");
+}
+
 }  // namespace
 }  // namespace ringcomm

@@ -32,13 +32,6 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
-std::string nearest_word(const std::string& word, const std::vector<std::string>& known) {
-  const auto nearest = std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
-    return edit_distance(word, a) < edit_distance(word, b);
-  });
-  return nearest == known.end() ? std::string() : *nearest;
-}
-
 int usage_error(const std::string& command, const std::string& message) {
   std::fprintf(stderr, "%s: %s\n%s --help tells more.\n", command.c_str(), message.c_str(), command.c_str());
   return kExitUsage;

@@ -27,7 +27,5 @@ int run_selftest(int argc, char** argv);
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
 /// Prints "ringcomm-doctor COMMAND: message" and where help is; returns 64.
 int usage_error(const std::string& command, const std::string& message);
-/// The known word that differs least from `word`.
-std::string nearest_word(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace ringcomm::doctor

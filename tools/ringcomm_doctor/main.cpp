@@ -57,5 +57,5 @@ int main(int argc, char** argv) {
     return doctor::kExitUsage;
   }
   return doctor::usage_error("ringcomm-doctor", ringcomm::concat("no command '", word, "'. Did you mean ",
-                                                                 doctor::nearest_word(word, names), "?"));
+                                                                 ringcomm::nearest_word(word, names), "?"));
 }

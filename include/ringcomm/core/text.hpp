@@ -5,6 +5,7 @@
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
@@ -30,6 +31,8 @@ std::string format_bytes(unsigned long long bytes);
 
 /// Levenshtein distance, to name the known word nearest to a misspelt one.
 std::size_t edit_distance(std::string_view a, std::string_view b);
+/// The first of those at the least edit distance; empty when nothing is known.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace ringcomm::inline v0
 #pragma GCC visibility pop
