@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ringcomm/core/text.hpp"
+#include "topology/readers/text_lines.hpp"
 
 namespace ringcomm::doctor {
 namespace {
@@ -28,16 +29,7 @@ std::string level_name(const MachineGraph& graph, int level) {
 
 std::string cpu_list(std::vector<int> cpus) {
   std::sort(cpus.begin(), cpus.end());  // placements list the first hardware threads of all cores first
-  if (cpus.empty()) return "none";
-  std::string out;
-  for (std::size_t i = 0; i < cpus.size();) {
-    std::size_t last = i;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    out += concat(out.empty() ? "" : ",", cpus[i]);
-    if (last > i) out += concat("-", cpus[last]);
-    i = last + 1;
-  }
-  return out;
+  return cpus.empty() ? "none" : topology::cpu_list_text(cpus);
 }
 
 std::string speed(const std::optional<double>& gb_per_s) {

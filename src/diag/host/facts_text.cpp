@@ -4,23 +4,13 @@
 #include <algorithm>
 #include <array>
 
-#include "core/parse.hpp"
-#include "core/small_file.hpp"
 #include "ringcomm/core/text.hpp"
+#include "topology/readers/text_lines.hpp"
 
 namespace ringcomm::inline v0::diag {
 
 std::vector<int> cpu_list(std::string_view text) {
-  constexpr int kNumberMax = 1 << 16;
-  std::vector<int> numbers;
-  for (const std::string_view part : split(text, ',')) {
-    const std::size_t dash = part.find('-');
-    const auto first = parse_decimal<int>(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_decimal<int>(part.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last > kNumberMax || *first > *last) return {};
-    for (int number = *first; number <= *last; ++number) numbers.push_back(number);
-  }
-  return numbers;
+  return topology::parse_cpu_list(text).value_or(std::vector<int>{});
 }
 
 std::string list_text(const std::vector<int>& numbers) {

@@ -10,7 +10,7 @@
 
 namespace ringcomm::inline v0::diag {
 
-/// "0-3,8"; empty for other text.
+/// As topology::parse_cpu_list(); empty for other text.
 std::vector<int> cpu_list(std::string_view text);
 /// "0-3,8" again.
 std::string list_text(const std::vector<int>& numbers);

@@ -72,21 +72,33 @@ std::string probe_seal(std::chrono::milliseconds /*deadline*/) {
   return why;
 }
 
+/// One byte with room for a descriptor beside it. (bootstrap/unix_socket does the same for ranks; diag must
+/// not know it.)
+struct DescriptorMessage {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  char byte = 1;
+  iovec piece{&byte, 1};
+  msghdr header{};
+
+  DescriptorMessage() {
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+  cmsghdr* enclosed() { return CMSG_FIRSTHDR(&header); }
+};
+
 /// The child gets the descriptor, maps it and reads.
 std::string receive_and_read(int socket) {
-  std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  char byte = 0;
-  iovec piece{&byte, 1};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  if (::recvmsg(socket, &message, 0) != 1) return failed("recvmsg");
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return "the descriptor did not arrive";
+  DescriptorMessage message;
+  if (::recvmsg(socket, &message.header, 0) != 1) return failed("recvmsg");
+  const cmsghdr* enclosed = message.enclosed();
+  if (enclosed == nullptr || enclosed->cmsg_type != SCM_RIGHTS) return "the descriptor did not arrive";
   int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+  std::memcpy(&fd, CMSG_DATA(enclosed), sizeof(fd));
   const SharedPage page(fd, PROT_READ);
   if (!page.is_mapped()) return failed("mapping the peer's memfd");
   return std::memcmp(page.address, &kSecret, sizeof(kSecret)) == 0 ? ""
@@ -94,20 +106,13 @@ std::string receive_and_read(int socket) {
 }
 
 std::string send_descriptor(int socket, int fd) {
-  std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  char byte = 1;
-  iovec piece{&byte, 1};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1 ? "" : failed("sendmsg with a descriptor");
+  DescriptorMessage message;
+  cmsghdr* const enclosed = message.enclosed();
+  enclosed->cmsg_level = SOL_SOCKET;
+  enclosed->cmsg_type = SCM_RIGHTS;
+  enclosed->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(enclosed), &fd, sizeof(fd));
+  return ::sendmsg(socket, &message.header, MSG_NOSIGNAL) == 1 ? "" : failed("sendmsg with a descriptor");
 }
 
 std::string probe_fd_passing(std::chrono::milliseconds deadline) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/parse.hpp"
+#include "topology/readers/pci_class.hpp"
 
 namespace ringcomm::inline v0::topology {
 namespace {
@@ -108,22 +109,11 @@ std::optional<PciVendor> pci_vendor_of(std::string_view text) {
 }
 
 GpuVendor gpu_vendor_of(std::optional<std::uint16_t> vendor, std::uint16_t pci_class) {
-  if (pci_class != 0x0300 && pci_class != 0x0302 && pci_class != 0x0380 && pci_class != 0x1200)
-    return GpuVendor::unknown;
-  switch (vendor.value_or(0)) {
-    case 0x10de:
-      return GpuVendor::nvidia;
-    case 0x1002:
-      return GpuVendor::amd;
-    case 0x8086:
-      return GpuVendor::intel;
-    default:
-      return GpuVendor::unknown;
-  }
+  return is_gpu_class(std::uint32_t{pci_class} << 8) ? gpu_vendor_of(vendor) : GpuVendor::unknown;
 }
 
 bool is_rdma_nic(std::optional<std::uint16_t> vendor, std::uint16_t pci_class, std::string_view words) {
-  if (pci_class == 0x0207 || pci_class == 0x0c06 || pci_class == 0x0208) return true;
+  if (is_infiniband_class(std::uint32_t{pci_class} << 8) || pci_class == 0x0208) return true;
   if (pci_class != 0x0200 && pci_class != 0x0280) return false;
   // Mellanox and Cray (Slingshot) sell nothing else; of Amazon's, only the adapter that says so.
   return vendor == 0x15b3 || vendor == 0x17db || words.find("EFA") != std::string_view::npos ||
