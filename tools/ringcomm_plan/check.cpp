@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/try.hpp"
 #include "ringcomm/attention/ring_attention.hpp"
 #include "ringcomm/core/text.hpp"
-#include "try.hpp"
 
 namespace ringcomm::planner {
 namespace {
@@ -58,7 +58,7 @@ std::vector<std::uint8_t> needed_blocks(const ShardMap& map, Mask mask) {
 
 Result<Slices> rotation(const Request& request, const Split& split, const AttentionSpec& spec,
                         plan::Access access, const CheckOptions& options, const std::string& why) {
-  PLAN_TRY_ASSIGN(const ShardMap map, ShardMap::create(spec.layout, spec.tokens, split.cp));
+  RINGCOMM_TRY_ASSIGN(const ShardMap map, ShardMap::create(spec.layout, spec.tokens, split.cp));
   plan::RotationRule rule;
   rule.ranks = split.cp;
   rule.access = access;
@@ -72,7 +72,7 @@ Result<Slices> rotation(const Request& request, const Split& split, const Attent
   Slices slices{
       .subject = concat("rotation of KV blocks, without tiles (", why, ")"), .all = {}, .coverage = {}};
   for (int rank = 0; rank < split.cp; ++rank) {
-    PLAN_TRY_ASSIGN(plan::RankPlan slice, plan::rotation_slice(rule, rank));
+    RINGCOMM_TRY_ASSIGN(plan::RankPlan slice, plan::rotation_slice(rule, rank));
     slices.all.push_back(std::move(slice));
   }
   slices.coverage.consumed = rule.needed;
@@ -81,8 +81,8 @@ Result<Slices> rotation(const Request& request, const Split& split, const Attent
 
 /// Q, K and V of every rank's rows to the owners of the heads.
 Result<Slices> exchange(const Request& request, const Split& split, plan::Access access) {
-  PLAN_TRY_ASSIGN(const ShardMap map,
-                  ShardMap::create(layout_of(request.shape, request.work), request.work.tokens, split.cp));
+  RINGCOMM_TRY_ASSIGN(const ShardMap map, ShardMap::create(layout_of(request.shape, request.work),
+                                                           request.work.tokens, split.cp));
   const int heads = request.shape.heads / split.tp;
   const int kv_heads = kv_heads_per_rank(request.shape, split.tp);
   const auto item = static_cast<std::uint64_t>(request.shape.head_dim) * bytes_of(request.shape.dtype) *
@@ -111,7 +111,7 @@ Result<Slices> exchange(const Request& request, const Split& split, plan::Access
       slices.coverage.sizes[place] = bytes(rank, peer);
       first += bytes(rank, peer);
     }
-    PLAN_TRY_ASSIGN(plan::RankPlan slice, plan::all_to_all_slice(rule, rank));
+    RINGCOMM_TRY_ASSIGN(plan::RankPlan slice, plan::all_to_all_slice(rule, rank));
     slices.all.push_back(std::move(slice));
   }
   return slices;
@@ -135,8 +135,8 @@ Result<Slices> derive(const Request& request, const Split& split, Strategy strat
     why = status.message();
   if (!why.empty() && strategy == Strategy::ring) return rotation(request, split, spec, access, options, why);
   Slices slices{.subject = "attention plan with its tiles", .all = {}, .coverage = {}};
-  PLAN_TRY_ASSIGN(slices.all, attention_plan(spec, split.cp, access));
-  PLAN_TRY_ASSIGN(slices.coverage, attention_coverage(spec, split.cp));
+  RINGCOMM_TRY_ASSIGN(slices.all, attention_plan(spec, split.cp, access));
+  RINGCOMM_TRY_ASSIGN(slices.coverage, attention_coverage(spec, split.cp));
   return slices;
 }
 
@@ -162,11 +162,11 @@ Result<CheckReport> check_plan(const Request& request, const Split& split, Strat
   const bool is_far = place_cp(request.fabric, split).hosts > 1;
   const plan::Access access =
       options.access.value_or(is_far ? plan::Access::two_sided : plan::Access::direct_read);
-  PLAN_TRY_ASSIGN(const Slices slices, derive(request, split, strategy, access, options));
+  RINGCOMM_TRY_ASSIGN(const Slices slices, derive(request, split, strategy, access, options));
   CheckReport report{.subject = slices.subject, .ranks = split.cp};
-  PLAN_TRY_ASSIGN(report.facts, plan::verify(slices.all, slices.coverage));
-  PLAN_TRY_ASSIGN(const ShardMap map,
-                  ShardMap::create(layout_of(request.shape, request.work), request.work.tokens, split.cp));
+  RINGCOMM_TRY_ASSIGN(report.facts, plan::verify(slices.all, slices.coverage));
+  RINGCOMM_TRY_ASSIGN(const ShardMap map, ShardMap::create(layout_of(request.shape, request.work),
+                                                           request.work.tokens, split.cp));
   report.hash = 0xcbf29ce484222325U;
   for (const plan::RankPlan& slice : slices.all) {
     report.steps = std::max(report.steps, slice.steps);

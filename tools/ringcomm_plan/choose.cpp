@@ -4,8 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
-#include "try.hpp"
 
 namespace ringcomm::planner {
 namespace {
@@ -95,8 +95,8 @@ Result<std::vector<Split>> possible_splits(const Request& request) {
 }
 
 Result<Choice> choose(const Request& request) {
-  PLAN_TRY(check_work(request.work));
-  PLAN_TRY_ASSIGN(const std::vector<Split> splits, possible_splits(request));
+  RINGCOMM_TRY(check_work(request.work));
+  RINGCOMM_TRY_ASSIGN(const std::vector<Split> splits, possible_splits(request));
   Choice choice{.splits = static_cast<int>(splits.size())};
   std::map<int, Candidate> by_cp;
   std::string refused;

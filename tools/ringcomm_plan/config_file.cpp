@@ -5,8 +5,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
-#include "try.hpp"
 
 namespace ringcomm::planner {
 namespace {
@@ -172,9 +172,9 @@ class Reader {
 Status add_object(Reader& reader, const json& object, int depth) {
   for (const auto& [key, value] : object.items()) {
     if (value.is_object() && depth > 0)
-      PLAN_TRY(add_object(reader, value, depth - 1));
+      RINGCOMM_TRY(add_object(reader, value, depth - 1));
     else
-      PLAN_TRY(reader.add(key, value));
+      RINGCOMM_TRY(reader.add(key, value));
   }
   return {};
 }
@@ -204,7 +204,7 @@ Status add_words(Reader& reader, std::string_view text) {
       value = words[i + 1];
     }
     while (key.starts_with('-')) key.erase(0, 1);
-    PLAN_TRY(reader.add(key, value));
+    RINGCOMM_TRY(reader.add(key, value));
   }
   return {};
 }
@@ -221,9 +221,9 @@ Result<ConfigFile> read_config(std::string_view text, const std::string& file) {
     const json object = json::parse(text, nullptr, false);
     if (object.is_discarded())
       return Status::corrupt_data(concat(file, ": not JSON, though it begins with '{'"));
-    PLAN_TRY(add_object(reader, object, 1));
+    RINGCOMM_TRY(add_object(reader, object, 1));
   } else {
-    PLAN_TRY(add_words(reader, text));
+    RINGCOMM_TRY(add_words(reader, text));
   }
   return reader.finish();
 }

@@ -7,12 +7,12 @@
 #include <set>
 #include <sstream>
 
+#include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/topology/cluster_rings.hpp"
 #include "ringcomm/topology/discover.hpp"
 #include "ringcomm/topology/evidence.hpp"
 #include "ringcomm/topology/machine_rings.hpp"
-#include "try.hpp"
 
 namespace ringcomm::planner {
 namespace {
@@ -29,7 +29,7 @@ Result<std::string> read_text(const std::string& file) {
 
 Result<CostModel> cost_model(const MachineOptions& options) {
   if (options.calibration.empty()) return CostModel::table();
-  PLAN_TRY_ASSIGN(const std::string text, read_text(options.calibration));
+  RINGCOMM_TRY_ASSIGN(const std::string text, read_text(options.calibration));
   return CostModel::from_json(text, options.calibration);
 }
 
@@ -127,7 +127,7 @@ void add_nics(const Machine& machine, const MachineRings& rings, const CostModel
 }
 
 Status add_machine(const MachineOptions& options, MachineView& view) {
-  PLAN_TRY_ASSIGN(const CostModel costs, cost_model(options));
+  RINGCOMM_TRY_ASSIGN(const CostModel costs, cost_model(options));
   const MergedEvidence evidence = gather_evidence(options, view);
   add_notes(evidence, view);
   const Machine& machine = evidence.machine;
@@ -135,7 +135,7 @@ Status add_machine(const MachineOptions& options, MachineView& view) {
     return Status::not_found(view.unread.empty() ? "the evidence shows no GPU and no NUMA node"
                                                  : view.unread.front());
   const PathMatrix paths = derive_paths(machine, costs);
-  PLAN_TRY_ASSIGN(const MachineRings rings, plan_machine_rings(machine, paths));
+  RINGCOMM_TRY_ASSIGN(const MachineRings rings, plan_machine_rings(machine, paths));
   Fabric& fabric = view.fabric;
   fabric.hosts = static_cast<int>(std::max<std::size_t>(1, machine.hosts.size()));
   fabric.gpus_per_host = static_cast<int>(rings.graph.devices.size()) / fabric.hosts;
@@ -193,14 +193,14 @@ Result<MachineView> view_machine(Options& options) {
   MachineView view;
   const MachineOptions& machine = options.machine;
   Fabric& fabric = view.fabric;
-  if (machine.is_live || !machine.evidence.empty()) PLAN_TRY(add_machine(machine, view));
+  if (machine.is_live || !machine.evidence.empty()) RINGCOMM_TRY(add_machine(machine, view));
   apply_flags(machine, fabric);
   const Request& request = options.request;
   const bool has_count = view.has_gpus || machine.gpus;
   const int product =
       request.tp.value_or(1) * request.cp.value_or(1) * request.pp.value_or(1) * request.dp.value_or(1);
   const int ranks = options.ranks.value_or(has_count ? fabric.hosts * fabric.gpus_per_host : product);
-  if (!has_count) PLAN_TRY(assume_ranks(options, ranks, fabric));
+  if (!has_count) RINGCOMM_TRY(assume_ranks(options, ranks, fabric));
   if (ranks > fabric.hosts * fabric.gpus_per_host) {
     return Status::invalid_argument(concat("ranks ", ranks, " exceed hosts ", fabric.hosts, " x GPUs ",
                                            fabric.gpus_per_host, " = ", fabric.hosts * fabric.gpus_per_host));
@@ -234,10 +234,10 @@ Status add_cluster_rings(const Options& options, const Split& split, MachineView
     request.hosts.push_back(std::move(cluster));
   }
   if (!options.machine.node_order.empty()) {
-    PLAN_TRY_ASSIGN(const std::string text, read_text(options.machine.node_order));
-    PLAN_TRY_ASSIGN(request.host_order, parse_host_order(text, names, options.machine.node_order));
+    RINGCOMM_TRY_ASSIGN(const std::string text, read_text(options.machine.node_order));
+    RINGCOMM_TRY_ASSIGN(request.host_order, parse_host_order(text, names, options.machine.node_order));
   }
-  PLAN_TRY_ASSIGN(const ClusterPlan plan, plan_cluster_rings(request));
+  RINGCOMM_TRY_ASSIGN(const ClusterPlan plan, plan_cluster_rings(request));
   view.scheme = name_of(plan.scheme);
   view.scheme_explained = plan.explanation;
   view.nics_used = plan.nics_used;

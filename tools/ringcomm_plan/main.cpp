@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <fstream>
 
+#include "core/try.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "ringcomm/core/env.hpp"
 #include "ringcomm/core/text.hpp"
 #include "timeline_svg.hpp"
-#include "try.hpp"
 
 namespace ringcomm::planner {
 namespace {
@@ -59,8 +59,8 @@ struct Outcome {
 };
 
 Status plan(Options options, MachineView machine) {
-  PLAN_TRY_ASSIGN(const Report report, make_report(std::move(options), std::move(machine)));
-  PLAN_TRY(show(report.options, to_text(report), to_json(report)));
+  RINGCOMM_TRY_ASSIGN(const Report report, make_report(std::move(options), std::move(machine)));
+  RINGCOMM_TRY(show(report.options, to_text(report), to_json(report)));
   return draw(report);
 }
 

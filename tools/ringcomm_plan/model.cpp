@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
-#include "try.hpp"
 
 namespace ringcomm::planner {
 namespace {
@@ -28,18 +28,18 @@ Status check_divides(std::string_view divisor_name, std::int64_t divisor, std::s
 }  // namespace
 
 Status complete(ModelShape& shape, std::vector<std::string>& assumed) {
-  PLAN_TRY(check_positive("the number of layers", "--layers", shape.layers, kSizeMax));
-  PLAN_TRY(check_positive("the number of attention heads", "--heads", shape.heads, kSizeMax));
+  RINGCOMM_TRY(check_positive("the number of layers", "--layers", shape.layers, kSizeMax));
+  RINGCOMM_TRY(check_positive("the number of attention heads", "--heads", shape.heads, kSizeMax));
   for (const auto& [name, value] :
        {std::pair{"--hidden", shape.hidden}, {"--ffn", shape.ffn}, {"--vocab", shape.vocab}}) {
-    if (value) PLAN_TRY(check_positive(name, name, *value, kSizeMax));
+    if (value) RINGCOMM_TRY(check_positive(name, name, *value, kSizeMax));
   }
   if (shape.head_dim == 0 && shape.hidden) {
-    PLAN_TRY(check_divides("heads", shape.heads, "hidden", *shape.hidden, "or give --head-dim"));
+    RINGCOMM_TRY(check_divides("heads", shape.heads, "hidden", *shape.hidden, "or give --head-dim"));
     shape.head_dim = *shape.hidden / shape.heads;
     assumed.push_back(concat("head dim ", shape.head_dim, " = hidden / heads"));
   }
-  PLAN_TRY(check_positive("the head dimension", "--head-dim, or --hidden", shape.head_dim, kSizeMax));
+  RINGCOMM_TRY(check_positive("the head dimension", "--head-dim, or --hidden", shape.head_dim, kSizeMax));
   if (!shape.hidden) {
     shape.hidden = shape.heads * shape.head_dim;
     assumed.push_back(concat("hidden ", *shape.hidden, " = heads x head dim"));
@@ -48,15 +48,15 @@ Status complete(ModelShape& shape, std::vector<std::string>& assumed) {
     shape.kv_heads = shape.heads;
     assumed.push_back(concat("KV heads ", shape.kv_heads, " = heads (no grouped queries)"));
   }
-  PLAN_TRY(check_positive("the number of KV heads", "--kv-heads", shape.kv_heads, kSizeMax));
+  RINGCOMM_TRY(check_positive("the number of KV heads", "--kv-heads", shape.kv_heads, kSizeMax));
   return check_divides("KV heads", shape.kv_heads, "heads", shape.heads,
                        "each KV head serves as many query heads");
 }
 
 Status check_work(const Work& work) {
-  PLAN_TRY(check_positive("the sequence length", "--seq", work.tokens, kTokensMax));
-  PLAN_TRY(check_positive("the batch", "--batch", work.batch, kSizeMax));
-  PLAN_TRY(check_positive("the micro-batch", "--micro-batch", work.micro_batch, kSizeMax));
+  RINGCOMM_TRY(check_positive("the sequence length", "--seq", work.tokens, kTokensMax));
+  RINGCOMM_TRY(check_positive("the batch", "--batch", work.batch, kSizeMax));
+  RINGCOMM_TRY(check_positive("the micro-batch", "--micro-batch", work.micro_batch, kSizeMax));
   if (work.new_tokens >= 0 && work.new_tokens <= kTokensMax) return {};
   return Status::invalid_argument(
       concat("--new-tokens is ", work.new_tokens, "; 0 to ", kTokensMax, " are possible"));
@@ -65,17 +65,18 @@ Status check_work(const Work& work) {
 Status check_split(const ModelShape& shape, const Work& work, const Split& split) {
   for (const auto& [flag, value] :
        {std::pair{"--tp", split.tp}, {"--cp", split.cp}, {"--pp", split.pp}, {"--dp", split.dp}})
-    PLAN_TRY(check_positive(flag, flag, value, kSizeMax));
-  PLAN_TRY(check_divides("tp", split.tp, "heads", shape.heads, "each TP rank has as many query heads"));
+    RINGCOMM_TRY(check_positive(flag, flag, value, kSizeMax));
+  RINGCOMM_TRY(check_divides("tp", split.tp, "heads", shape.heads, "each TP rank has as many query heads"));
   if (shape.kv_heads % split.tp != 0 && split.tp % shape.kv_heads != 0) {
     return Status::invalid_argument(
         concat("tp ", split.tp, " must divide KV heads ", shape.kv_heads,
                ", or be a multiple of them (then each KV head is on several ranks)"));
   }
   if (shape.ffn)
-    PLAN_TRY(check_divides("tp", split.tp, "ffn", *shape.ffn, "each TP rank has as many columns"));
-  PLAN_TRY(check_divides("pp", split.pp, "layers", shape.layers, "each pipeline stage has as many layers"));
-  PLAN_TRY(
+    RINGCOMM_TRY(check_divides("tp", split.tp, "ffn", *shape.ffn, "each TP rank has as many columns"));
+  RINGCOMM_TRY(
+      check_divides("pp", split.pp, "layers", shape.layers, "each pipeline stage has as many layers"));
+  RINGCOMM_TRY(
       check_divides("dp", split.dp, "batch", work.batch, "each data-parallel group has as many sequences"));
   return check_divides("micro-batch", work.micro_batch, "batch / dp", work.batch / split.dp,
                        "whole micro-batches only");

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "config_file.hpp"
+#include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
-#include "try.hpp"
 
 namespace ringcomm::planner {
 namespace {
@@ -142,7 +142,7 @@ Status apply_config(Options& options, Given& given) {
   if (!stream) return Status::not_found(concat("--config ", options.config, " cannot be read"));
   std::ostringstream text;
   text << stream.rdbuf();
-  PLAN_TRY_ASSIGN(ConfigFile config, read_config(text.str(), options.config));
+  RINGCOMM_TRY_ASSIGN(ConfigFile config, read_config(text.str(), options.config));
   for (const auto& [name, value] : config.numbers) given.numbers.try_emplace(name, value);  // flags win
   if (given.dtype.empty() && config.dtype) given.dtype = name_of(*config.dtype);
   if (given.ffn_matrices.empty() && config.is_gated) given.ffn_matrices = *config.is_gated ? "3" : "2";
@@ -168,21 +168,21 @@ Status read_sizes(const Given& given, Options& options) {
   ModelShape& shape = options.request.shape;
   const auto optional = [&](std::string_view name, std::optional<int>& target) -> Status {
     if (!given.numbers.contains(name)) return {};
-    PLAN_TRY_ASSIGN(target, small(given, name, 0));
+    RINGCOMM_TRY_ASSIGN(target, small(given, name, 0));
     return {};
   };
-  PLAN_TRY_ASSIGN(shape.layers, small(given, "layers", options.is_check ? 1 : 0));
-  PLAN_TRY_ASSIGN(shape.heads, small(given, "heads", 0));
-  PLAN_TRY_ASSIGN(shape.kv_heads, small(given, "kv-heads", 0));
-  PLAN_TRY_ASSIGN(shape.head_dim, small(given, "head-dim", 0));
-  PLAN_TRY(optional("hidden", shape.hidden));
-  PLAN_TRY(optional("ffn", shape.ffn));
-  PLAN_TRY(optional("vocab", shape.vocab));
-  PLAN_TRY(optional("tp", options.request.tp));
-  PLAN_TRY(optional("cp", options.request.cp));
-  PLAN_TRY(optional("pp", options.request.pp));
-  PLAN_TRY(optional("dp", options.request.dp));
-  PLAN_TRY(optional("ranks", options.ranks));
+  RINGCOMM_TRY_ASSIGN(shape.layers, small(given, "layers", options.is_check ? 1 : 0));
+  RINGCOMM_TRY_ASSIGN(shape.heads, small(given, "heads", 0));
+  RINGCOMM_TRY_ASSIGN(shape.kv_heads, small(given, "kv-heads", 0));
+  RINGCOMM_TRY_ASSIGN(shape.head_dim, small(given, "head-dim", 0));
+  RINGCOMM_TRY(optional("hidden", shape.hidden));
+  RINGCOMM_TRY(optional("ffn", shape.ffn));
+  RINGCOMM_TRY(optional("vocab", shape.vocab));
+  RINGCOMM_TRY(optional("tp", options.request.tp));
+  RINGCOMM_TRY(optional("cp", options.request.cp));
+  RINGCOMM_TRY(optional("pp", options.request.pp));
+  RINGCOMM_TRY(optional("dp", options.request.dp));
+  RINGCOMM_TRY(optional("ranks", options.ranks));
   Work& work = options.request.work;
   const auto wide = [&](std::string_view name, std::int64_t& target) {
     if (const auto found = given.numbers.find(name); found != given.numbers.end()) target = found->second;
@@ -201,7 +201,7 @@ Status read_words(const Given& given, Options& options) {
   if (given.dtype.empty())
     options.assumed.emplace_back("dtype bfloat16");
   else {
-    PLAN_TRY_ASSIGN(shape.dtype, parse_dtype(given.dtype));
+    RINGCOMM_TRY_ASSIGN(shape.dtype, parse_dtype(given.dtype));
   }
   if (given.mask.empty()) options.assumed.emplace_back("mask causal");
   shape.mask = given.mask == "full" ? Mask::full : Mask::causal;
@@ -225,9 +225,9 @@ Status read_words(const Given& given, Options& options) {
 }
 
 Status finish(Given& given, Options& options) {
-  PLAN_TRY(apply_config(options, given));
-  PLAN_TRY(read_sizes(given, options));
-  PLAN_TRY(read_words(given, options));
+  RINGCOMM_TRY(apply_config(options, given));
+  RINGCOMM_TRY(read_sizes(given, options));
+  RINGCOMM_TRY(read_words(given, options));
   return check_work(options.request.work);
 }
 

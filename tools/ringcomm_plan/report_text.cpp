@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "core/try.hpp"
 #include "report.hpp"
 #include "ringcomm/core/text.hpp"
-#include "try.hpp"
 
 namespace ringcomm::planner {
 namespace {
@@ -223,9 +223,9 @@ std::string format_gb(double bytes) {
 
 Result<Report> make_report(Options options, MachineView machine) {
   Report report{.options = std::move(options), .machine = std::move(machine)};
-  PLAN_TRY_ASSIGN(report.choice, choose(report.options.request));
+  RINGCOMM_TRY_ASSIGN(report.choice, choose(report.options.request));
   const Split& split = report.choice.best.split;
-  PLAN_TRY(add_cluster_rings(report.options, split, report.machine));
+  RINGCOMM_TRY(add_cluster_rings(report.options, split, report.machine));
   report.crossovers = find_crossovers(report.options.request, split);
   report.tiles = fit_tiles(report.options.request.shape, report.options.request.work, split.cp,
                            report.options.request.tile);
