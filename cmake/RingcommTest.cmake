@@ -43,3 +43,13 @@ function(ringcomm_test name)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
     RUN_SERIAL "${arg_SERIAL}")
 endfunction()
+
+# ringcomm_docs_test(plan.docs plan.md): runs the commands that docs/plan.md shows, with this build's programs.
+function(ringcomm_docs_test name page)
+  find_package(Python3 COMPONENTS Interpreter)
+  if(Python3_FOUND)
+    add_test(NAME ${name} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/lint/fences.py
+      ${PROJECT_SOURCE_DIR}/docs/${page} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+    set_tests_properties(${name} PROPERTIES LABELS programs)
+  endif()
+endfunction()
