@@ -25,7 +25,9 @@ TEST(DoctorScreenTest, ColumnsAreCharactersAndNotBytes) {
 
 TEST(DoctorScreenTest, WrapKeepsWordsAndMargin) {
   EXPECT_EQ(wrap("fix  ", "one two three", 12), "fix  one two\n     three\n");
-  EXPECT_EQ(wrap("  ", "a-word-longer-than-the-line b", 10), "  a-word-longer-than-the-line\n  b\n");
+  EXPECT_EQ(wrap("  ", "a-word-longer b", 10), "  a-word-l\n  onger b\n");
+  EXPECT_EQ(wrap("  ", "in /some/folder/file.txt:2; b", 12),
+            "  in\n  /some/\n  folder/\n  file.txt:2\n  ; b\n");
   EXPECT_EQ(wrap("x  ", "", 10), "x  \n");
 }
 

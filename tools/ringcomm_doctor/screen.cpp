@@ -19,6 +19,13 @@ std::string_view head(std::string_view text, std::size_t columns) {
   return text;
 }
 
+/// What of a word that is wider than a line goes on this one: a path breaks after a slash.
+std::string_view breakable_head(std::string_view word, std::size_t columns) {
+  const std::string_view fits = head(word, columns);
+  const std::size_t slash = fits.rfind('/');
+  return slash == std::string_view::npos || slash == 0 ? fits : fits.substr(0, slash + 1);
+}
+
 std::string repeated(std::string_view piece, std::size_t count) {
   std::string out;
   for (std::size_t i = 0; i < count; ++i) out += piece;
@@ -92,15 +99,22 @@ std::string wrap(std::string_view first, std::string_view text, std::size_t colu
   const std::string margin(columns_of(first), ' ');
   std::string out, line(first);
   bool is_line_empty = true;
+  const auto next_line = [&] {
+    out += concat(line, "\n");
+    line = margin;
+    is_line_empty = true;
+  };
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find_first_of(" \n", begin), text.size());
-    const std::string_view word = text.substr(begin, end - begin);
+    std::string_view word = text.substr(begin, end - begin);
     begin = end + 1;
     if (word.empty()) continue;
-    if (!is_line_empty && columns_of(line) + 1 + columns_of(word) > columns) {
-      out += concat(line, "\n");
-      line = margin;
-      is_line_empty = true;
+    if (!is_line_empty && columns_of(line) + 1 + columns_of(word) > columns) next_line();
+    while (is_line_empty && columns > margin.size() && columns_of(word) > columns - margin.size()) {
+      const std::string_view piece = breakable_head(word, columns - margin.size());
+      line += piece;
+      word.remove_prefix(piece.size());
+      next_line();
     }
     line += concat(is_line_empty ? "" : " ", word);
     is_line_empty = false;
