@@ -31,7 +31,7 @@ VENDOR_HEADERS = {
     "nvml.h": ["src/topology/readers/nvml"],
     "infiniband/": ["src/topology/readers/verbs"],
     "pugixml": ["src/topology/readers/"],
-    "nlohmann/": ["src/topology/readers/cost_json", "tools/", "perf/", "tests/"],
+    "nlohmann/": ["src/topology/readers/cost_json", "src/diag/evidence/json/", "tools/", "perf/", "tests/"],
 }
 
 FILE_LINES_MAX = 500

@@ -3,19 +3,54 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "ringcomm/core/descriptor.hpp"
+#include "ringcomm/core/status.hpp"
 
 #pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
 enum class OpState : std::uint8_t { posted = 0, arrived = 1, computed = 2, released = 3, failed = 4 };
 
-/// Called on the hot path: implementations neither allocate, lock nor throw.
+/// incoming: take, pull, recv and the release of what was taken. outgoing: offer, send, reclaim.
+enum class Direction : std::uint8_t { incoming, outgoing };
+
+/// What one channel tells. Called on the hot path by one thread or stream at a time: implementations neither
+/// allocate, lock nor throw. Messages of one direction between two ranks keep their order, so a state belongs
+/// to the oldest message of that peer and direction that has not reached it.
+class ChannelSink {
+ public:
+  virtual ~ChannelSink() = default;
+  /// A collective call begins. `deadline_ns`: CLOCK_MONOTONIC, INT64_MAX for none. `call_site`: static text
+  /// or "".
+  virtual void enter(const Descriptor& descriptor, std::int64_t deadline_ns,
+                     std::string_view call_site) noexcept = 0;
+  /// It has ended, with `code` where it failed.
+  virtual void leave(const Descriptor& descriptor, StatusCode code) noexcept = 0;
+  /// incoming: posted = a wait for it begins, arrived = its data is here, computed = its consumer is done,
+  /// released = given back to the peer. outgoing: posted = offered or sent, released = its memory may be
+  /// overwritten. `peer`: rank of the communicator. `block`: the memory that is read (outgoing) or written
+  /// (incoming; null for a view).
+  virtual void record(Direction direction, const Descriptor& descriptor, int peer, const void* block,
+                      OpState state) noexcept = 0;
+};
+
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  virtual void record(const Descriptor& descriptor, int peer, OpState state) noexcept = 0;
+  /// When a channel is opened; the result lives as long as this object. Null: nothing is recorded of this
+  /// channel.
+  virtual ChannelSink* open_channel(std::span<const int> members, std::uint32_t ordinal,
+                                    std::string_view name) noexcept {
+    static_cast<void>(members), static_cast<void>(ordinal), static_cast<void>(name);
+    return nullptr;
+  }
+  /// Gives way to ChannelSink::record().
+  virtual void record(const Descriptor& descriptor, int peer, OpState state) noexcept {
+    static_cast<void>(descriptor), static_cast<void>(peer), static_cast<void>(state);
+  }
 };
 
 }  // namespace ringcomm::inline v0
