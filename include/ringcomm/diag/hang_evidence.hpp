@@ -100,7 +100,8 @@ struct OpFact {
   std::vector<std::string> frames{};  ///< innermost first, "file:line function"; or the call-site tag
   std::string stream{};
   int snapshot = 0;
-  // Own records only.
+  /// Own records only: hash of the plan with the sizes of all ranks. Ranks with equal ones agree, even where
+  /// their own element counts differ (blocks of a rotation may). 0: none.
   std::uint64_t signature = 0;
   Source source{};
 };
@@ -116,7 +117,8 @@ struct StepFact {
   int peer = kUnknown;  ///< global rank
   int block = kUnknown;
   std::int64_t bytes = 0;
-  std::uint32_t epoch = 0;     ///< of the slot; 0: not known
+  int slot = kUnknown;         ///< number of the memory read or written, within one rank and group
+  std::uint32_t epoch = 0;     ///< how often it had been written, this time included; 0: not known
   std::int64_t posted_ns = 0;  ///< CLOCK_REALTIME
   std::optional<std::int64_t> arrived_ns{}, computed_ns{}, released_ns{};
   Source source{};

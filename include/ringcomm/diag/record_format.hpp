@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flight recorder's file: one per rank and communicator, mapped while the rank runs, readable after
-// SIGKILL. Little-endian, version 1. docs/diagnosis.md states it for readers in other languages.
+// SIGKILL. Little-endian, version 1. docs/record-format.md states it for readers in other languages.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,9 @@ namespace ringcomm::inline v0::diag {
 // The file is: RecordHeader | ChannelRecord[channel_capacity] | members (i32[member_capacity]) |
 // names (name_capacity bytes, NUL-terminated UTF-8 strings; offset 0 is the empty one) | plans
 // (plan_capacity bytes) | RecordEntry[entry_capacity]. Each part starts at the offset that the header gives,
-// a multiple of 64.
+// a multiple of 64. The first `size` members are the ranks in the job's first communicator (-1: not known) of
+// this communicator's ranks 0, 1, ...; those of the channels follow. Plans: see
+// src/diag/record/plan_code.hpp.
 inline constexpr std::string_view kRecordMagic{"RCRECORD"};
 inline constexpr std::uint32_t kRecordVersion = 1;
 
@@ -59,6 +61,8 @@ struct RecordHeader {
   std::uint32_t failure_code;    ///< StatusCode
   std::uint32_t dropped;         ///< channels, names and plans for which there was no room
   std::uint64_t arena_high_water_bytes, window_bytes;
+  /// Measured again while the rank runs, over its whole life so far: better than ns_per_tick. 0: not yet.
+  double ns_per_tick_now;
 };
 
 /// What a channel does now; live words only, but for the first line.
@@ -67,20 +71,20 @@ struct ChannelRecord {
   std::uint32_t ordinal;
   std::uint32_t name;       ///< offset in names, "" where none was given
   std::uint32_t posted;     ///< sequence of the operation entered last; 0: none yet
-  std::uint32_t completed;  ///< of the operation left last
+  std::uint32_t completed;  ///< of the operation that ended last without an error
   std::uint16_t op;         ///< OpCode entered last
   std::uint8_t dtype, reduce_op;
   std::uint32_t call_site;  ///< offset in names
   std::uint64_t signature;
   std::uint64_t bytes;
   std::uint64_t posted_ticks;     ///< when it was entered
-  std::uint64_t completed_ticks;  ///< when the last one was left
+  std::uint64_t completed_ticks;  ///< when that was
   std::int64_t deadline_ns;       ///< CLOCK_MONOTONIC ns; INT64_MAX: none
   std::int32_t step;              ///< step of the wait that runs, or of the last one
   std::int32_t waits_for;         ///< rank in the communicator, or -1
   std::uint64_t waits_since_ticks;
-  std::uint64_t wait_ticks;     ///< sum over ended waits
-  std::uint64_t compute_ticks;  ///< sum of arrived -> computed
+  std::uint64_t wait_ticks;     ///< in which at least one wait ran, up to the end of the last one
+  std::uint64_t compute_ticks;  ///< in which a consumer had a block (arrived to computed)
   std::uint64_t entries;        ///< written for this channel
 };
 
@@ -111,10 +115,13 @@ struct RecordEntry {
   std::uint16_t channel;
   std::uint8_t kind;  ///< EntryKind
   std::uint8_t code;  ///< 0, or the StatusCode it failed with
-  /// message: how often its slot has been written, this time included (0: not known); operation: call site.
+  /// operation: call site, an offset in names. message: the slot's number in this channel in the upper 8 bits
+  /// (1 ... 255), and how often it has been written, this time included, in the lower 24 (a count that wraps
+  /// and is never 0); 0: not known. A slot is the memory that a message reads or is written to.
   std::uint32_t epoch;
 };
 inline constexpr unsigned kTickShift = 8;
+inline constexpr unsigned kSlotShift = 24;
 static_assert(sizeof(RecordEntry) == 64);
 
 }  // namespace ringcomm::inline v0::diag

@@ -24,11 +24,15 @@ struct RecordIdentity {
   int rank = 0, size = 1;
   int world_rank = 0, world_size = 1;
   std::string transport{};
+  /// [size] ranks in the job's first communicator of this one's ranks. Empty: 0, 1, ... where both have the
+  /// same size, else not known.
+  std::vector<int> world_ranks{};
 };
 
 struct RecorderOptions {
   /// Empty: /dev/shm/ringcomm-<uid> where /dev/shm is a tmpfs with room, else $TMPDIR (or
-  /// /tmp)/ringcomm-<uid>. Made with mode 0700; refused when it is a link or somebody else's.
+  /// /tmp)/ringcomm-<uid>. Made with mode 0700; refused when it is a link, somebody else's, or open to others
+  /// (a folder named here: writable by others). One that is refused is followed by the others.
   std::filesystem::path folder{};
   std::uint32_t entries = 4096;  ///< rounded up to a power of two; 64 bytes each
 };
