@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ringcomm/diag/hang_evidence.hpp"
@@ -16,7 +17,9 @@ namespace ringcomm::inline v0::diag {
 struct RankPicture {
   Who who;            ///< everything that any line said of it
   std::string label;  ///< what a verdict calls it: "3", else the name, else "process 6004 on 10.0.1.13"
-  bool has_evidence = false;  ///< a file or line of its own, not only one of others about it
+  bool has_evidence = false;      ///< a file or line of its own, not only one of others about it
+  bool has_dump = false;          ///< a whole record or dump was read: what is not in it did not happen
+  bool is_rank_from_gpu = false;  ///< no line tells the rank; one host, and its GPU numbers stand in
   std::vector<const EventFact*> events;
   std::vector<const StackFact*> stacks;
   std::vector<const GpuSample*> gpus;
@@ -26,7 +29,7 @@ struct MemberPicture {
   int rank = kUnknown;  ///< index into JobPicture::ranks; kUnknown: a member of which nothing is known
   std::optional<std::int64_t> enqueued, started, completed;
   std::vector<const OpFact*> open;     ///< not completed, oldest first
-  std::vector<const OpFact*> history;  ///< completed, oldest first
+  std::vector<const OpFact*> history;  ///< completed, or called and no more known; oldest first
   std::vector<const StepFact*> steps;
   bool has_view = false;  ///< its own evidence speaks of this group
 };
@@ -37,6 +40,13 @@ struct GroupPicture {
   bool is_complete = false;            ///< all members are known by rank
   int size = kUnknown;
   std::vector<const GroupFact*> views;
+  std::string label;        ///< what a verdict calls it: "74:EXPERT...", "0:default_pg", "PG 1"
+  bool is_unnamed = false;  ///< its operations come from lines that name no group
+  bool spans_job = false;   ///< all ranks of the job are its members
+  bool has_p2p = false;     ///< sends and receives: counts of its members cannot be compared
+  /// Index into members, or kUnknown.
+  int member_of(int rank) const;
+  std::unordered_map<int, int> member_index;  ///< index of a rank -> index of a member
 };
 
 struct JobPicture {
@@ -46,6 +56,13 @@ struct JobPicture {
   /// Index into ranks, or kUnknown. Joins rank, host+pid, bus id, address, name; `group` resolves group
   /// ranks.
   int find(const Who& who, std::string_view group = {}) const;
+  /// Index into groups of the group that a fact of `who` in this file calls `key`, or kUnknown.
+  int group_of(const Who& who, const Source& source, std::string_view key) const;
+
+  std::unordered_map<int, int> index_of_rank;         ///< global rank -> index into ranks
+  std::unordered_map<std::string, int> index_of_key;  ///< "pid/nodea/3188" -> index; -1: of several
+  std::unordered_map<std::string, int> group_index;   ///< see group_of
+  std::unordered_map<std::string, int> group_of_any;  ///< key alone -> group; -1: several
 };
 JobPicture picture_of(const HangEvidence& evidence);
 
