@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "diag/evidence/json/fr_json.hpp"
+#include "diag/evidence/pickle/fr_pickle.hpp"
 #include "diag/evidence/reader.hpp"
 
 namespace ringcomm::inline v0::diag {
+namespace {
 
-std::span<const WholeFileReader> whole_file_readers() { return {}; }
+constexpr std::array kReaders{
+    WholeFileReader{"fr_pickle", looks_like_pickle, read_fr_pickle},
+    WholeFileReader{"fr_json", looks_like_fr_json, read_fr_json},
+};
+
+}  // namespace
+
+std::span<const WholeFileReader> whole_file_readers() { return kReaders; }
 
 }  // namespace ringcomm::inline v0::diag
