@@ -15,7 +15,7 @@ constexpr std::int64_t kNsPerMs = 1'000'000;
 class Facts {
  public:
   Facts(Dump& dump, const RawFile& file, HangEvidence& evidence)
-      : dump_(dump), evidence_(evidence), source_{file.index, 0} {
+      : dump_(dump), evidence_(evidence), source_{file.index, 0}, names_(names_of_status(dump)) {
     who_.rank = rank_of_dump(dump, file.path);
     who_.pid = dump.pid;
     who_.host = dump.host;
@@ -44,14 +44,17 @@ class Facts {
   }
 
  private:
-  /// Version 1 names a group by its number only.
+  /// Version 1 names a group by its number only. The backend stands before the colon of a call's name.
   void name_groups() {
-    const auto names = names_of_status(dump_);
     for (Entry& entry : dump_.entries) {
-      if (!entry.op.group.empty() || !entry.pg_id) continue;
-      const std::string id = concat(*entry.pg_id);
-      const auto name = names.find(id);
-      entry.op.group = name == names.end() ? id : name->second;
+      if (entry.op.group.empty() && entry.pg_id) {
+        const std::string id = concat(*entry.pg_id);
+        const auto name = names_.find(id);
+        entry.op.group = name == names_.end() ? id : name->second;
+      }
+      const auto colon = entry.op.name.find(':');
+      if (colon != std::string::npos && !backends_.contains(entry.op.group))
+        backends_.emplace(entry.op.group, entry.op.name.substr(0, colon));
     }
   }
 
@@ -64,7 +67,7 @@ class Facts {
                                   .size = group.ranks.empty()
                                               ? std::nullopt
                                               : std::optional<int>(static_cast<int>(group.ranks.size())),
-                                  .backend = group.backend,
+                                  .backend = group.backend.empty() ? backend_of(key) : group.backend,
                                   .who = who_,
                                   .source = source_});
     for (const Entry& entry : dump_.entries) add_group_of(entry.op.group);
@@ -83,8 +86,14 @@ class Facts {
         {.key = key,
          .name = key,
          .description = described == dump_.group_descriptions.end() ? std::string() : described->second,
+         .backend = backend_of(key),
          .who = who_,
          .source = source_});
+  }
+
+  std::string backend_of(const std::string& group) const {
+    const auto found = backends_.find(group);
+    return found == backends_.end() ? std::string() : found->second;
   }
 
   static bool is_message(const Entry& entry) {
@@ -115,8 +124,6 @@ class Facts {
     op.who = who_;
     op.source = source_;
     op.op = op_class_of(op.name);
-    if (const auto colon = op.name.find(':'); colon != std::string::npos && backend_.empty())
-      backend_ = op.name.substr(0, colon);
     // A message keeps the number of the last collective, a collective the count of messages: neither is its
     // own.
     (is_message(entry) ? op.seq : op.p2p_seq).reset();
@@ -159,11 +166,10 @@ class Facts {
   /// How many have no group's name.
   std::size_t add_counters() {
     std::size_t unnamed = 0;
-    const auto names = names_of_status(dump_);
     for (const auto& [id, status] : dump_.status) {
       if (status.enqueued && status.completed && *status.enqueued > *status.completed) has_open_ = true;
-      auto name = names.find(id);
-      std::string group = name == names.end() ? std::string() : name->second;
+      auto name = names_.find(id);
+      std::string group = name == names_.end() ? std::string() : name->second;
       if (group.empty() && dump_.groups.empty()) {
         group = id;  // version 1: there are no names at all
         add_group_of(group);
@@ -188,10 +194,11 @@ class Facts {
   Dump& dump_;
   HangEvidence& evidence_;
   Source source_;
+  std::map<std::string, std::string> names_;  ///< of pg_status; made before the entries are moved away
   Who who_{};
   bool has_starts_ = false;
   bool has_open_ = false;
-  std::string backend_;
+  std::map<std::string, std::string> backends_;  ///< of groups, as their entries say: "nccl:"
   std::map<std::string, int> only_named_;
   std::map<std::string, std::int64_t> late_;  ///< first number that completed only after its timeout
 };
