@@ -154,7 +154,8 @@ void explain_uneven_devices(const SideEvidence& side, std::vector<Candidate>& ou
     if (device.empty() || event->who.gpu == kUnknown || event->who.host.empty()) continue;
     devices[event->who.gpu][event->who.host].insert(device);
   }
-  for (const auto& [gpu, by_host] : devices) {
+  for (const auto& device : devices) {
+    const auto& by_host = device.second;  // not a structured binding: a lambda takes it
     if (by_host.size() < 2) continue;
     const auto odd = std::find_if(by_host.begin(), by_host.end(),
                                   [&](const auto& entry) { return entry.second != by_host.begin()->second; });
@@ -162,7 +163,7 @@ void explain_uneven_devices(const SideEvidence& side, std::vector<Candidate>& ou
     Candidate candidate = candidate_of(side, FaultKind::topology_mismatch, Grade::possible, Weight::ordinary,
                                        "uneven_devices", nullptr);
     candidate.verdict.suspects = sorted_labels({by_host.begin()->first, odd->first});
-    candidate.verdict.title = concat("GPU ", gpu, " leaves by other network devices on ", odd->first,
+    candidate.verdict.title = concat("GPU ", device.first, " leaves by other network devices on ", odd->first,
                                      " than on ", by_host.begin()->first);
     candidate.verdict.why = {"Cards of different number may lie on rails that do not meet."};
     out.push_back(std::move(candidate));
