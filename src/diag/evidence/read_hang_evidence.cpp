@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
+#include <exception>
+#include <functional>
 #include <memory>
+#include <system_error>
+#include <thread>
 #include <utility>
 
-#include "core/try.hpp"
+#include "diag/evidence/file_list.hpp"
+#include "diag/evidence/merge.hpp"
 #include "diag/evidence/reader.hpp"
 #include "ringcomm/core/text.hpp"
 
@@ -14,7 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDepthMax = 8;
+// Files read at a time by each of the threads, so that the facts of a few files wait for their turn, not of
+// all.
+constexpr std::size_t kBatch = 256;
+constexpr unsigned kThreadsMax = 4;
 
 Result<std::string> bytes_of(const fs::path& path, std::size_t limit) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
@@ -40,31 +48,67 @@ Status read_bytes(RawFile& file, HangEvidence& evidence) {
     evidence.files[static_cast<std::size_t>(file.index)].formats.emplace_back(reader.name);
     return reader.read(file, evidence);
   }
-  return read_text(file, evidence);
+  // A NUL byte early on: no text. A log that was cut by a crash may end in them.
+  constexpr std::size_t kLook = 4096;
+  if (file.bytes.substr(0, kLook).find('\0') != std::string_view::npos)
+    return Status::not_found("binary, of no known format");
+  const Status status = read_text(file, evidence);
+  if (status.code() != StatusCode::not_found) return status;
+  // Notes and source files lie in such folders too: nothing is missing because of them.
+  evidence.files[static_cast<std::size_t>(file.index)].note = status.message();
+  return {};
 }
 
-void read_one(std::string_view bytes, const std::string& path, const ReadLimits& limits,
-              HangEvidence& evidence) {
-  RawFile file{bytes, path, static_cast<int>(evidence.files.size()), limits};
+FileEvidence read_one(std::string_view bytes, const std::string& path, const ReadLimits& limits) {
+  FileEvidence part;
+  HangEvidence& evidence = part.evidence;
   evidence.files.push_back({.path = path});
-  Status status = read_bytes(file, evidence);
+  RawFile file{bytes, path, 0, limits};
+  Status status;
+  try {
+    part.content = {bytes.size(), std::hash<std::string_view>()(bytes)};
+    status = read_bytes(file, evidence);
+  } catch (const std::exception& problem) {  // memory ran out
+    status = Status::not_available(concat("reading it failed: ", problem.what()));
+  }
   if (!status.is_ok()) evidence.unread.push_back({path, std::move(status)});
+  return part;
 }
 
-void list(const fs::path& path, int depth, std::vector<fs::path>& out, HangEvidence& evidence) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return out.push_back(path);
-  if (depth == kDepthMax) {
-    evidence.unread.push_back({path.string(), Status::not_available("deeper than 8 folders")});
-    return;
+FileEvidence read_path(const fs::path& path, const ReadLimits& limits) {
+  const auto failed = [&](Status status) {
+    FileEvidence part;
+    part.evidence.unread.push_back({path.string(), std::move(status)});
+    return part;
+  };
+  try {
+    const auto bytes = bytes_of(path, limits.file_bytes);
+    return bytes.is_ok() ? read_one(bytes.value(), path.string(), limits) : failed(bytes.status());
+  } catch (const std::exception& problem) {
+    return failed(Status::not_available(concat("reading it failed: ", problem.what())));
   }
-  std::vector<fs::path> inside;
-  for (auto at = fs::directory_iterator(path, error); !error && at != fs::directory_iterator();
-       at.increment(error))
-    inside.push_back(at->path());
-  if (error) evidence.unread.push_back({path.string(), Status::not_available(error.message())});
-  std::sort(inside.begin(), inside.end());
-  for (const fs::path& one : inside) list(one, depth + 1, out, evidence);
+}
+
+/// Each thread takes the next file; each file has its place, so the result is the same however they run.
+std::vector<FileEvidence> read_batch(std::span<const fs::path> files, const ReadLimits& limits) {
+  std::vector<FileEvidence> parts(files.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next.fetch_add(1); i < files.size(); i = next.fetch_add(1))
+      parts[i] = read_path(files[i], limits);
+  };
+  std::vector<std::thread> threads;
+  const unsigned cores = std::min(kThreadsMax, std::thread::hardware_concurrency());
+  for (unsigned i = 1; i < cores && i < files.size(); ++i) {
+    try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {  // no more threads here: this one does the work
+      break;
+    }
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return parts;
 }
 
 }  // namespace
@@ -81,28 +125,22 @@ int rank_of_name(std::string_view path) {
 }
 
 HangEvidence read_hang_evidence(std::span<const fs::path> paths, const ReadLimits& limits) {
-  HangEvidence evidence;
-  std::vector<fs::path> files;
-  for (const fs::path& path : paths) list(path, 0, files, evidence);
-  for (const fs::path& path : files) {
-    if (evidence.files.size() == limits.files) {
-      evidence.unread.push_back({path.string(), Status::not_available("too many files")});
-      continue;
-    }
-    auto bytes = bytes_of(path, limits.file_bytes);
-    if (bytes.is_ok()) {
-      read_one(bytes.value(), path.string(), limits, evidence);
-    } else {
-      evidence.unread.push_back({path.string(), bytes.status()});
-    }
+  Merger merger;
+  HangEvidence listing;
+  const std::vector<fs::path> files = files_of(paths, limits.files, listing.unread);
+  merger.add({.evidence = std::move(listing)});
+  const std::span<const fs::path> all(files);
+  for (std::size_t at = 0; at < all.size(); at += kBatch) {
+    for (FileEvidence& part : read_batch(all.subspan(at, std::min(kBatch, all.size() - at)), limits))
+      merger.add(std::move(part));
   }
-  return evidence;
+  return merger.finish();
 }
 
 HangEvidence read_hang_evidence(std::string_view bytes, const std::string& name, const ReadLimits& limits) {
-  HangEvidence evidence;
-  read_one(bytes, name, limits, evidence);
-  return evidence;
+  Merger merger;
+  merger.add(read_one(bytes, name, limits));
+  return merger.finish();
 }
 
 }  // namespace ringcomm::inline v0::diag

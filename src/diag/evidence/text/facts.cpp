@@ -190,7 +190,7 @@ void Facts::finish() {
   link_groups();
   split_runs();
   FileRead& read = evidence_.files[static_cast<std::size_t>(file_)];
-  read.facts = count_;
+  read.facts += count_;
   std::vector<int> ranks;
   const auto note_rank = [&](const Who& who) {
     if (who.rank != kUnknown && ranks.size() < kRanksOfAFileMax) ranks.push_back(who.rank);
