@@ -20,6 +20,7 @@ struct Command {
 };
 int run_topo(int argc, char** argv);
 int run_env(int argc, char** argv);
+int run_hang(int argc, char** argv);
 int run_selftest(int argc, char** argv);
 
 /// Parses, or returns the exit code: 0 after --help, 64 with one sentence on standard error. An unknown

@@ -15,6 +15,8 @@ namespace doctor = ringcomm::doctor;
 namespace {
 
 constexpr std::array kCommands{
+    doctor::Command{"hang", "why a job hangs, from its logs, dumps and stacks: any library, any format",
+                    doctor::run_hang},
     doctor::Command{"topo", "the machine, its best rings, and what is wrong; live or from files",
                     doctor::run_topo},
     doctor::Command{"env", "this host and the ranks on it: limits, memory, CPUs, software, probes",

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diag/explain/group_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "core/terminal_text.hpp"
+#include "diag/explain/rank_list.hpp"
+#include "ringcomm/core/text.hpp"
+
+namespace ringcomm::inline v0::diag {
+namespace {
+
+constexpr std::size_t kCells = 5;
+using Row = std::array<std::string, kCells>;
+constexpr std::array<std::size_t, kCells> kWidest{28, 30, 12, 12, 60};
+
+struct Kinds {
+  std::set<std::string, std::less<>> culprits, suspects;
+};
+
+std::string number_or_unknown(std::optional<std::int64_t> number) {
+  return number ? concat(*number) : std::string("?");
+}
+
+std::string_view mark_of(const Kinds& kinds, const std::string& rank) {
+  return kinds.culprits.contains(rank) ? "  <- culprit" : kinds.suspects.contains(rank) ? "  <- suspect" : "";
+}
+
+std::string doing(const MemberState& member) {
+  if (!member.has_evidence && !member.enqueued && member.op.empty()) return "no evidence";
+  if (member.op.empty()) return member.enqueued ? "no open call" : "";
+  return concat(member.is_waiting ? "waits in " : "", member.op);
+}
+
+/// The first rank's place keeps a group's rows in the order of its members.
+std::vector<Row> rows_of(const GroupState& group, const Kinds& kinds) {
+  std::vector<Row> rows;
+  std::vector<std::vector<std::string>> ranks;
+  std::map<Row, std::size_t> places;
+  for (const MemberState& member : group.members) {
+    Row row{"", "", number_or_unknown(member.enqueued), number_or_unknown(member.completed),
+            concat(doing(member), mark_of(kinds, member.rank))};
+    const auto [at, is_new] = places.emplace(row, rows.size());
+    if (is_new) {
+      rows.push_back(std::move(row));
+      ranks.emplace_back();
+    }
+    ranks[at->second].push_back(member.rank);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i][1] = rank_list(ranks[i], 5);
+  for (Row& row : rows) row[1] = printable(row[1], false), row[4] = printable(row[4], false);
+  if (!rows.empty()) rows.front()[0] = group.name.empty() ? "?" : printable(group.name, false);
+  return rows;
+}
+
+bool has_waiting(const GroupState& group) {
+  return std::any_of(group.members.begin(), group.members.end(),
+                     [](const MemberState& member) { return member.is_waiting; });
+}
+
+std::vector<std::string> drawn(const std::vector<Row>& rows, std::size_t columns) {
+  std::array<std::size_t, kCells> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < kCells; ++i)
+      widths[i] = std::max(widths[i], std::min(columns_of(row[i]), kWidest[i]));
+  }
+  std::vector<std::string> lines;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i + 1 < kCells; ++i) line += concat(fit(row[i], widths[i]), "  ");
+    lines.push_back(shorten(concat(line, row.back()), columns));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> group_table(const Verdict& verdict, std::size_t columns, bool is_verbose) {
+  const Kinds kinds{{verdict.culprits.begin(), verdict.culprits.end()},
+                    {verdict.suspects.begin(), verdict.suspects.end()}};
+  const bool is_any_waiting = std::any_of(verdict.groups.begin(), verdict.groups.end(), has_waiting);
+  std::vector<Row> rows{{"group", "ranks", "called", "done", "now"}};
+  std::size_t quiet = 0;
+  for (const GroupState& group : verdict.groups) {
+    if (group.members.empty()) continue;
+    if (!is_verbose && is_any_waiting && !has_waiting(group)) {
+      ++quiet;
+      continue;
+    }
+    for (Row& row : rows_of(group, kinds)) rows.push_back(std::move(row));
+  }
+  if (rows.size() == 1) return {};
+  std::vector<std::string> lines = drawn(rows, columns);
+  if (quiet > 0) lines.push_back(concat(count_of(quiet, "other group"), ": nobody waits there"));
+  return lines;
+}
+
+}  // namespace ringcomm::inline v0::diag
