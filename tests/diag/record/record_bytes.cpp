@@ -22,9 +22,9 @@ void fix_checksum(std::string& bytes) {
   std::memcpy(bytes.data() + kEnd, &sum, sizeof sum);
 }
 
-WritingRank::WritingRank(const std::filesystem::path& folder, int rank, int size, std::uint32_t entries,
+WritingRank::WritingRank(const std::filesystem::path& folder, int own_rank, int ranks, std::uint32_t entries,
                          std::uint64_t job)
-    : rank(rank), size(size) {
+    : rank(own_rank), size(ranks) {
   const diag::RecordIdentity identity{.job = job,
                                       .communicator = 0x1234,
                                       .rank = rank,

@@ -18,7 +18,7 @@ void fix_checksum(std::string& bytes);
 
 /// Rank `rank` of `size` with one channel over all of them.
 struct WritingRank {
-  WritingRank(const std::filesystem::path& folder, int rank, int size, std::uint32_t entries = 1024,
+  WritingRank(const std::filesystem::path& folder, int own_rank, int ranks, std::uint32_t entries = 1024,
               std::uint64_t job = 7);
   Descriptor next() {
     return {.op = OpCode::all_reduce,
