@@ -10,7 +10,7 @@
 namespace ringcomm::inline v0::diag {
 namespace {
 
-bool is_p2p(const OpFact& op) {
+bool is_p2p_call(const OpFact& op) {
   return op.op == OpClass::send || op.op == OpClass::recv ||
          (op.op == OpClass::coalesced && op.p2p_seq.value_or(0) > 0);
 }
@@ -166,7 +166,7 @@ class Members {
   static void finish(GroupPicture& group) {
     for (const MemberPicture& member : group.members) {
       const auto has = [](const std::vector<const OpFact*>& ops) {
-        return std::any_of(ops.begin(), ops.end(), [](const OpFact* op) { return is_p2p(*op); });
+        return std::any_of(ops.begin(), ops.end(), [](const OpFact* op) { return is_p2p_call(*op); });
       };
       group.has_p2p = group.has_p2p || has(member.open) || has(member.history);
     }
