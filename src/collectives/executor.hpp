@@ -39,7 +39,7 @@ Result<Work> launch(Channel& channel, const std::shared_ptr<Runnable>& runnable,
 /// was missing.
 Deadline backstop(Deadline deadline);
 
-/// Ranks up to this number are verified in debug builds when a plan is made.
+/// Groups up to this size have their plans verified when they are made (plan_check.hpp).
 inline constexpr int kVerifiedRanksMax = 16;
 
 }  // namespace ringcomm::inline v0::collectives

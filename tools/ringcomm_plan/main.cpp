@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "check_calls.hpp"
 #include "core/try.hpp"
 #include "options.hpp"
 #include "report.hpp"
@@ -85,7 +86,17 @@ int exit_code_of(const Status& status) {
   return status.is_ok() ? kOk : status.code() == StatusCode::invalid_argument ? kUsage : kFailed;
 }
 
+int run_calls(const Options& options) {
+  const auto report = check_calls(options.calls);
+  const Status status =
+      report.is_ok() ? show(options, to_text(report.value()), to_json(report.value())) : report.status();
+  if (status.is_ok()) return report->fault == plan::ScheduleFault::none ? kOk : kFailed;
+  fmt::print(stderr, "ringcomm-plan: {}\n", status.message());
+  return report.is_ok() ? kFailed : kUsage;
+}
+
 int run(Options options) {
+  if (!options.calls.file.empty()) return run_calls(options);
   auto machine = view_machine(options);
   Outcome outcome;
   bool has_unread = false;

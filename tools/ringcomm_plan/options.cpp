@@ -24,8 +24,8 @@ What is not given is chosen (TP, CP, DP, strategy), assumed and listed, or stays
 unknown. FILEs describe one host (nvidia-smi topo -m, NCCL or hwloc XML, ...);
 --hosts N stands for N of them. GB/s are 1e9 bytes per second, one direction:
 an NDR port of 400 Gb/s is 50.
-Exit codes: 0 ok, 1 failed, 2 the plan is not proved, 3 evidence not readable,
-64 usage.)";
+Exit codes: 0 ok, 1 failed or a schedule is not safe, 2 the plan is not proved,
+3 evidence not readable, 64 usage.)";
 
 /// What the flags give before the configuration file and the defaults.
 struct Given {
@@ -133,6 +133,12 @@ void add_output_flags(CLI::App& app, Options& options, Given& given, CLI::App& c
       ->check(CLI::IsMember({"direct", "relay"}));
   check.add_option("--direction", options.check.direction, "+1 or -1")->check(CLI::IsMember({1, -1}));
   check.add_option("--chunk-bytes", options.check.chunk_bytes, "cut a relayed step's message");
+  CLI::Option* file = check.add_option("--schedule", options.calls.file,
+                                       "prove these calls (JSON, - for standard input) instead");
+  check
+      .add_flag("--one-stream", options.calls.is_one_stream,
+                "with --schedule: as if a rank's streams were one, in the order of the calls")
+      ->needs(file);
   check.fallthrough();
 }
 
@@ -261,6 +267,7 @@ Parsed parse(int argc, const char* const* argv) {
     return parsed;
   }
   options.is_check = check->parsed();
+  if (!options.calls.file.empty()) return parsed;  // needs no model
   if (const Status status = finish(given, options); !status.is_ok())
     parsed.exit_code = usage_error(status.message());
   return parsed;

@@ -24,8 +24,15 @@ struct MachineOptions {
   std::string node_order{};  ///< file
 };
 
+/// `check --schedule`.
+struct ScheduleOptions {
+  std::string file{};  ///< "": none; "-": standard input
+  bool is_one_stream = false;
+};
+
 struct Options {
   bool is_check = false;
+  ScheduleOptions calls{};
   Request request{};  ///< the fabric is filled in later, from `machine` and the evidence
   std::optional<int> ranks{};
   MachineOptions machine{};

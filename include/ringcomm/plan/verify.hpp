@@ -43,5 +43,9 @@ struct PlanFacts {
 /// plus, for the slot proof, readers times reachability; meant for plans of up to 64 ranks.
 Result<PlanFacts> verify(std::span<const RankPlan> slices, const Coverage& coverage);
 
+/// The part of verify() that is linear in operations: indices, every send with its receive, and no circle of
+/// waits. Says nothing of slots and coverage.
+Status verify_order(std::span<const RankPlan> slices);
+
 }  // namespace ringcomm::inline v0::plan
 #pragma GCC visibility pop

@@ -73,4 +73,16 @@ Result<PlanFacts> verify(std::span<const RankPlan> slices, const Coverage& cover
   }
 }
 
+Status verify_order(std::span<const RankPlan> slices) {
+  try {
+    RINGCOMM_TRY(check_structure(slices));
+    const Lanes lanes(slices);
+    RINGCOMM_TRY(lanes.check());
+    const std::vector<OpRef> cycle = WaitGraph(slices, lanes).find_cycle();
+    return cycle.empty() ? Status() : deadlock(slices, cycle);
+  } catch (const std::bad_alloc&) {
+    return Status::out_of_memory(concat("verifying a plan of ", slices.size(), " ranks"));
+  }
+}
+
 }  // namespace ringcomm::inline v0::plan
