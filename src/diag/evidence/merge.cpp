@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "diag/evidence/snapshots.hpp"
+#include "diag/evidence/text/timestamp.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::diag {
@@ -79,6 +80,7 @@ void Merger::add(FileEvidence&& part) {
 }
 
 HangEvidence Merger::finish() {
+  text::align_times(all_);
   number_snapshots(all_);
   if (!all_.world_size) all_.world_size = world_of(all_);
   return std::move(all_);

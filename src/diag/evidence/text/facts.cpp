@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "diag/evidence/text/section.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::diag::text {
@@ -79,6 +81,20 @@ OpFact* Facts::add(OpFact op) {
   return &evidence_.ops.emplace_back(std::move(op));
 }
 
+void Facts::add_of_other(OpFact op) {
+  if (!admit()) return;
+  op.source = source();
+  evidence_.ops.push_back(std::move(op));
+}
+
+void Facts::add_of_other(EventFact event) {
+  if (!admit()) return;
+  if (event.source.file == kUnknown) event.source = source();
+  if (event.time_ns) dates_.learn(*event.time_ns);
+  if (event.text.size() > kTextMax) event.text.resize(kTextMax);
+  evidence_.events.push_back(std::move(event));
+}
+
 void Facts::add(CounterFact counter) {
   if (!admit()) return;
   counter.who = completed(std::move(counter.who));
@@ -95,8 +111,6 @@ void Facts::add(GroupFact group) {
 
 void Facts::add(StackFact stack) {
   if (!admit()) return;
-  stack.who = completed(std::move(stack.who));
-  stack.source = source();
   evidence_.stacks.push_back(std::move(stack));
 }
 
@@ -185,7 +199,22 @@ void Facts::split_runs() {
   note(concat("the log holds ", begins.size() + 1, " runs"));
 }
 
+void Facts::name_stacks() {
+  FileRead& read = evidence_.files[static_cast<std::size_t>(file_)];
+  const auto is_stack = [](const std::string& format) {
+    return format == "pyspy" || format == "faulthandler" || format == "gdb" || format == "kernel_stack";
+  };
+  if (first_stack_ == evidence_.stacks.size() || !std::ranges::all_of(read.formats, is_stack)) return;
+  const std::span<StackFact> stacks(evidence_.stacks.begin() + static_cast<std::ptrdiff_t>(first_stack_),
+                                    evidence_.stacks.end());
+  const auto is_alike = [&](const StackFact& stack) { return stack.who == stacks.front().who; };
+  if (stacks.front().who.rank != kUnknown || !std::ranges::all_of(stacks, is_alike)) return;
+  const int rank = rank_of_stack_name(read.path);
+  for (StackFact& stack : stacks) stack.who.rank = rank;
+}
+
 void Facts::finish() {
+  name_stacks();
   complete_times();
   link_groups();
   split_runs();

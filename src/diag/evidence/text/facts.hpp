@@ -38,7 +38,10 @@ class Facts {
   OpFact* add(OpFact op);
   void add(CounterFact counter);
   void add(GroupFact group);
-  void add(StackFact stack);
+  void add(StackFact stack);  ///< whole: who and source are set
+  // About somebody else than the line's writer, or told later: `who` stays as it is.
+  void add_of_other(OpFact op);
+  void add_of_other(EventFact event);
   void add(GpuSample sample);
   void add_identity(Who who);
   void add_topology(Reading reading);
@@ -65,6 +68,7 @@ class Facts {
   void complete_times();
   void link_groups();
   void split_runs();
+  void name_stacks();
 
   HangEvidence& evidence_;
   int file_;

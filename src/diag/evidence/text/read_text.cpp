@@ -6,6 +6,8 @@
 #include "diag/evidence/text/glue.hpp"
 #include "diag/evidence/text/readers.hpp"
 #include "diag/evidence/text/scan.hpp"
+#include "diag/evidence/text/section.hpp"
+#include "diag/evidence/text/topology_text.hpp"
 
 namespace ringcomm::inline v0::diag {
 namespace {
@@ -18,7 +20,11 @@ constexpr int kWrappedMax = 6;              ///< lines of one wrapped message
 class TextReader {
  public:
   TextReader(const RawFile& file, HangEvidence& evidence)
-      : file_(file), facts_(file, evidence), readers_(line_readers()) {}
+      : file_(file), facts_(file, evidence), readers_(line_readers()) {
+    Who who;
+    who.rank = rank_of_log_name(file.path);
+    facts_.set_section(std::move(who));
+  }
 
   Status read() {
     std::string_view rest = file_.bytes;
@@ -31,6 +37,7 @@ class TextReader {
     }
     flush();
     for (const auto& reader : readers_) reader->end(facts_);
+    if (read_topology_of(file_, facts_)) ++known_;
     facts_.finish();
     FileRead& read = facts_.evidence().files[static_cast<std::size_t>(file_.index)];
     read.lines_skipped = skipped_;

@@ -9,9 +9,18 @@
 
 namespace ringcomm::inline v0::diag::text {
 
-std::unique_ptr<LineReader> make_watchdog_reader();
+std::unique_ptr<LineReader> make_heading_reader();
 std::unique_ptr<LineReader> make_nccl_reader();
+std::unique_ptr<LineReader> make_watchdog_reader();
+std::unique_ptr<LineReader> make_fingerprint_reader();
 std::unique_ptr<LineReader> make_ras_reader();
+std::unique_ptr<LineReader> make_kernel_reader();
+std::unique_ptr<LineReader> make_gloo_reader();
+std::unique_ptr<LineReader> make_launcher_reader();
+std::unique_ptr<LineReader> make_stack_reader();
+std::unique_ptr<LineReader> make_traceback_reader();
+std::unique_ptr<LineReader> make_test_program_reader();
+std::unique_ptr<LineReader> make_progress_reader();
 
 /// In the order in which they see a line.
 std::vector<std::unique_ptr<LineReader>> line_readers();

@@ -159,7 +159,8 @@ std::optional<std::int64_t> find_time_of_day(std::string_view text) {
 }
 
 void Dates::learn(std::int64_t time_ns) {
-  if (time_ns >= kYearScaleNs) {
+  constexpr std::int64_t kYear2000Ns = 10957 * kDayNs;
+  if (time_ns >= kYear2000Ns) {
     if (day_ns_) return;
     day_ns_ = time_ns / kDayNs * kDayNs;
     const std::int64_t days = *day_ns_ / kDayNs;
@@ -183,6 +184,22 @@ std::int64_t Dates::completed(std::int64_t time_ns) const {
   constexpr std::int64_t kFebruaryEnd = 60;  // day 60 of a year without February 29 is March 1
   const std::int64_t leap = is_leap_ && time_ns / kDayNs >= kFebruaryEnd ? kDayNs : 0;
   return year_begin_ns_ + time_ns - kDayNs + leap;
+}
+
+void align_times(HangEvidence& evidence) {
+  Dates dates;
+  for (const EventFact& event : evidence.events) {
+    if (event.time_ns) dates.learn(*event.time_ns);
+  }
+  for (const OpFact& op : evidence.ops) {
+    if (op.created_ns) dates.learn(*op.created_ns);
+  }
+  for (EventFact& event : evidence.events) {
+    if (event.time_ns) event.time_ns = dates.completed(*event.time_ns);
+  }
+  for (OpFact& op : evidence.ops) {
+    if (op.created_ns) op.created_ns = dates.completed(*op.created_ns);
+  }
 }
 
 }  // namespace ringcomm::inline v0::diag::text

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "ringcomm/diag/hang_evidence.hpp"
+
 namespace ringcomm::inline v0::diag::text {
 
 /// Three scales that cannot be mistaken for one another: below one day the time of day; below 400 days the
@@ -36,5 +38,8 @@ class Dates {
   std::int64_t year_begin_ns_ = 0;
   bool is_leap_ = false;
 };
+
+/// Times of all files that lack a year or a date get those of the first file that has them.
+void align_times(HangEvidence& evidence);
 
 }  // namespace ringcomm::inline v0::diag::text
