@@ -224,6 +224,7 @@ Status read_gpu_csv(const RawFile& file, HangEvidence& evidence) {
   FileRead& read = evidence.files[static_cast<std::size_t>(file.index)];
   using Place = std::pair<std::pair<std::string, std::string>, std::pair<int, int>>;
   std::map<Place, int> samples;
+  std::vector<int> ranks;
   std::string rest(file.bytes.substr(0, line.begin));
   rest.push_back('\n');
   auto number = static_cast<std::int32_t>(std::ranges::count(rest, '\n'));
@@ -248,7 +249,7 @@ Status read_gpu_csv(const RawFile& file, HangEvidence& evidence) {
       break;
     }
     sample.snapshot = samples[{{sample.who.host, sample.who.bus_id}, {sample.who.rank, sample.who.gpu}}]++;
-    if (sample.who.rank != kUnknown && sample.snapshot == 0) read.ranks.push_back(sample.who.rank);
+    if (sample.who.rank != kUnknown && sample.snapshot == 0) ranks.push_back(sample.who.rank);
     evidence.gpus.push_back(std::move(sample));
     rest.push_back('\n');
     ++read.facts;
@@ -258,6 +259,7 @@ Status read_gpu_csv(const RawFile& file, HangEvidence& evidence) {
     others.bytes = rest;
     static_cast<void>(read_text(others, evidence));
   }
+  read.ranks.insert(read.ranks.end(), ranks.begin(), ranks.end());
   return read.facts > 0 ? Status() : Status::corrupt_data("column names, and no line of values");
 }
 

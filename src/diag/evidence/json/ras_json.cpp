@@ -61,6 +61,7 @@ bool looks_like_ras_json(const RawFile& file) {
 
 Status read_ras_json(const RawFile& file, HangEvidence& evidence) {
   const std::vector<JsonPiece> pieces = json_objects_with(file.bytes, {kReport, kDump});
+  read_rest(pieces, file, evidence);
   int reports = 0;
   Status problem;
   for (const JsonPiece& piece : pieces) {
@@ -70,7 +71,6 @@ Status read_ras_json(const RawFile& file, HangEvidence& evidence) {
                               : read_dump(text, file, evidence);
     if (!status.is_ok()) problem = status;
   }
-  read_rest(pieces, file, evidence);
   FileRead& read = evidence.files[static_cast<std::size_t>(file.index)];
   if (reports == 0) std::ranges::replace(read.formats, std::string("ras_json"), std::string("fr_json"));
   if (read.facts > 0) return {};
