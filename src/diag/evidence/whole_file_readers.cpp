@@ -6,11 +6,13 @@
 #include "diag/evidence/json/ras_json.hpp"
 #include "diag/evidence/pickle/fr_pickle.hpp"
 #include "diag/evidence/reader.hpp"
+#include "diag/evidence/record/record_reader.hpp"
 
 namespace ringcomm::inline v0::diag {
 namespace {
 
 constexpr std::array kReaders{
+    WholeFileReader{"ringcomm_record", looks_like_record, read_record},
     WholeFileReader{"fr_pickle", looks_like_pickle, read_fr_pickle},
     WholeFileReader{"fr_json", looks_like_fr_json, read_fr_json},
     WholeFileReader{"ras_json", looks_like_ras_json, read_ras_json},

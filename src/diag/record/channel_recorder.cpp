@@ -137,6 +137,13 @@ ChannelRecorder::Message* ChannelRecorder::message_of(Lane& lane, OpState state,
   return &lane.messages[found % kDepth];
 }
 
+/// Its end will not be seen: it must not look as if it read its slot for ever.
+void ChannelRecorder::give_up(const Message& message, bool is_incoming) noexcept {
+  if (is_incoming || message.epoch == 0) return;
+  slots_.give_back(message.epoch);
+  if (RecordEntry* const entry = entry_of(message.number)) put(entry->epoch, 0);
+}
+
 ChannelRecorder::Message& ChannelRecorder::post(Lane& lane, Direction direction, const Descriptor& d,
                                                 int peer, const void* block, std::uint64_t now) {
   const bool is_incoming = direction == Direction::incoming;
@@ -146,8 +153,8 @@ ChannelRecorder::Message& ChannelRecorder::post(Lane& lane, Direction direction,
   if (block != nullptr && d.bytes != 0)
     entry.epoch = is_incoming ? slots_.write(block, d.sequence) : slots_.read(block, d.sequence);
   Message& message = lane.messages[lane.posted % kDepth];
-  if (!is_incoming && is_before(lane.reached[2], lane.posted + 1 - std::min(lane.posted + 1, kDepth)))
-    slots_.give_back(message.epoch);  // of the one that is given up
+  if (lane.posted >= kDepth && is_before(lane.reached[2], lane.posted + 1 - kDepth))
+    give_up(message, is_incoming);
   message = {file_.append(entry), entry.epoch};
   ++lane.posted;
   put(channel_.step, d.step);

@@ -63,6 +63,7 @@ class ChannelRecorder final : public ChannelSink {
   std::uint32_t site_of(std::string_view call_site) noexcept;
   RecordEntry* entry_of(std::uint64_t number) const;
   Message* message_of(Lane& lane, OpState state, const Descriptor& descriptor);
+  void give_up(const Message& message, bool is_incoming) noexcept;
   Message& post(Lane& lane, Direction direction, const Descriptor& descriptor, int peer, const void* block,
                 std::uint64_t now);
   void begin_wait(std::uint32_t position, std::uint64_t now);
