@@ -54,6 +54,7 @@ MIRROR_EXCEPTIONS = {
     "src/diag/explain/groups/p2p.cpp": "p2p_sinks_test",
     "src/diag/explain/groups/silence.cpp": "sinks_test",
     "src/diag/explain/groups/splits.cpp": "signatures_test",
+    "src/diag/explain/groups/steps.cpp": "records_test",
     "src/diag/explain/groups/texts.cpp": "sinks_test, signatures_test",
     # tests/diag/evidence/: both encodings of a dump go through one set of tests
     "src/diag/evidence/file_list.cpp": "read_hang_evidence_test",

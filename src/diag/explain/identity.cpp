@@ -109,6 +109,15 @@ void for_each_who(const HangEvidence& evidence, const Visit& visit) {
   for (const GpuSample& fact : evidence.gpus) visit(fact.who, fact.source, std::string_view{});
 }
 
+/// Nobody tells how many ranks there are: those below the highest one that is named exist, if they are few.
+void fill_gaps(const JobPicture& picture, Identities& identities) {
+  int highest = kUnknown;
+  for (const auto& [rank, index] : picture.index_of_rank) highest = std::max(highest, rank);
+  const std::size_t known = picture.index_of_rank.size();
+  if (known < 2 || static_cast<std::size_t>(highest) + 1 - known >= known) return;
+  for (int rank = 0; rank < highest; ++rank) identities.rank_index(rank);
+}
+
 /// One host and nobody tells a rank: the numbers of its GPUs stand in for ranks.
 void ranks_from_gpus(JobPicture& picture) {
   std::set<std::string_view> hosts;
@@ -207,6 +216,7 @@ void join_identities(const HangEvidence& evidence, JobPicture& picture) {
   for_each_who(evidence, [&](const Who& who, const Source& source, std::string_view group) {
     if (who.rank == kUnknown) identities.note_unranked(with_global_rank(picture, who, source, group));
   });
+  if (!picture.world_size) fill_gaps(picture, identities);
   if (picture.world_size) {
     for (int rank = 0; rank < std::min(*picture.world_size, kWorldMax); ++rank) {
       if (!picture.index_of_rank.empty()) identities.rank_index(rank);

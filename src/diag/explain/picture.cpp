@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diag/explain/picture.hpp"
 
+#include <set>
 #include <string_view>
 
 #include "diag/explain/group_join.hpp"
@@ -44,9 +45,13 @@ void attach(const HangEvidence& evidence, JobPicture& picture) {
       if (member.rank != kUnknown && member.has_view) of(member.rank).has_evidence = true;
     }
   }
+  std::set<std::string_view> unread;
+  for (const UnreadFile& file : evidence.unread) unread.insert(file.file);
   for (const FileRead& file : evidence.files) {
     bool is_whole = false;
     for (const std::string& format : file.formats) is_whole = is_whole || is_dump(format);
+    // A dump that was cut off does not show what is missing in it.
+    is_whole = is_whole && !file.note.starts_with("ends ") && unread.count(file.path) == 0;
     for (const int rank : file.ranks) {
       const auto at = picture.index_of_rank.find(rank);
       if (at == picture.index_of_rank.end() || !is_whole) continue;

@@ -66,6 +66,47 @@ void tell(const HangEvidence& evidence, const JobPicture& picture,
       "Groups of one name with members of their own each would be a split; these overlap.";
 }
 
+/// Views of one communicator that name other members: its ranks disagree about who is in it.
+void tell_views(const HangEvidence& evidence, const JobPicture& picture, const GroupPicture& group,
+                std::vector<Candidate>& out) {
+  std::map<std::string, std::vector<const GroupFact*>> lists;
+  for (const GroupFact* view : group.views) {
+    if (view->ranks.empty() && !view->size) continue;
+    lists[view->ranks.empty() ? concat("size ", *view->size) : list_text(view->ranks)].push_back(view);
+  }
+  if (lists.size() < 2 || lists.size() > 64) return;
+  std::size_t all = 0;
+  const auto* largest = &*lists.begin();
+  for (const auto& one : lists) {
+    all += one.second.size();
+    if (one.second.size() > largest->second.size()) largest = &one;
+  }
+  const bool has_majority = largest->second.size() * 2 > all;
+  Candidate& candidate = out.emplace_back();
+  candidate.weight = Weight::strong;
+  candidate.rule = "views";
+  Verdict& verdict = candidate.verdict;
+  verdict.kind = FaultKind::plan_mismatch;
+  verdict.grade = has_majority ? Grade::likely : Grade::certain;
+  verdict.group = group.label;
+  std::vector<int> odd, rest;
+  for (const auto& one : lists) {
+    std::vector<int> ranks;
+    for (const GroupFact* view : one.second) ranks.push_back(picture.find(view->who, view->key));
+    auto& side = &one == largest && has_majority ? rest : odd;
+    side.insert(side.end(), ranks.begin(), ranks.end());
+    verdict.why.push_back(concat(ranks_text(labels_of(picture, ranks)), ": members ", one.first, '.'));
+    verdict.evidence.push_back(quote_of(evidence, one.second.front()->source, concat("members ", one.first)));
+  }
+  (has_majority ? verdict.culprits : verdict.suspects) = labels_of(picture, odd);
+  verdict.victims = labels_of(picture, rest);
+  verdict.title =
+      concat("The ranks of ", group.label,
+             " disagree about its members: ", ranks_text(labels_of(picture, odd)), " has another list");
+  verdict.counter_check =
+      "A group that was split would have identifiers of its own; this is one communicator.";
+}
+
 }  // namespace
 
 void creation_rule(const HangEvidence& evidence, const JobPicture& picture, std::vector<Candidate>& out) {
@@ -73,6 +114,9 @@ void creation_rule(const HangEvidence& evidence, const JobPicture& picture, std:
   for (const GroupPicture& group : picture.groups) {
     if (!group.name.empty() && !list_of(group).empty() && group.unique_id.empty())
       by_name[group.name].push_back(&group);
+  }
+  for (const GroupPicture& group : picture.groups) {
+    if (!group.unique_id.empty()) tell_views(evidence, picture, group, out);
   }
   for (const auto& [name, groups] : by_name) {
     if (groups.size() < 2 || groups.size() > 64) continue;

@@ -27,6 +27,9 @@ bool explain_sinks(const HangEvidence& evidence, const JobPicture& picture, cons
                    std::vector<Candidate>& out);
 bool explain_p2p_sinks(const HangEvidence& evidence, const JobPicture& picture, const WaitGraph& graph,
                        const std::vector<int>& missing, std::vector<Candidate>& out);
+/// Inside an operation of ringcomm: a rank that left it early, or that works on its block while others wait.
+bool explain_steps(const HangEvidence& evidence, const JobPicture& picture, const WaitGraph& graph,
+                   std::vector<Candidate>& out);
 bool explain_silence(const HangEvidence& evidence, const JobPicture& picture, const WaitGraph& graph,
                      std::vector<Candidate>& out);
 

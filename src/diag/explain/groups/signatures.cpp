@@ -48,7 +48,13 @@ std::optional<Mismatch> mismatch_of(const std::vector<Call>& calls) {
   const auto differs = [](const Classes& classes) { return classes.size() > 1; };
   Classes classes = classes_by(calls, class_text);
   if (differs(classes)) return Mismatch{FaultKind::op_mismatch, std::move(classes), "operation"};
-  const bool is_variable_size = std::any_of(calls.begin(), calls.end(), [](const Call& call) {
+  Classes plans = classes_by(calls, [](const OpFact& op) {
+    return op.signature == 0 ? std::string() : std::to_string(op.signature);
+  });
+  const bool has_plans = !plans.empty();
+  // Ranks with equal signatures agree, whatever their own sizes are.
+  if (has_plans && !differs(plans)) return std::nullopt;
+  const bool is_variable_size = !has_plans && std::any_of(calls.begin(), calls.end(), [](const Call& call) {
     return is_variable(call.op->op) || call.op->op == OpClass::barrier;
   });
   if (!is_variable_size) {
@@ -66,10 +72,7 @@ std::optional<Mismatch> mismatch_of(const std::vector<Call>& calls) {
     return is_rooted(op.op) && op.root != kUnknown ? std::to_string(op.root) : std::string();
   });
   if (differs(classes)) return Mismatch{FaultKind::op_mismatch, std::move(classes), "root"};
-  classes = classes_by(calls, [](const OpFact& op) {
-    return op.signature == 0 ? std::string() : std::to_string(op.signature);
-  });
-  if (differs(classes)) return Mismatch{FaultKind::plan_mismatch, std::move(classes), "plan"};
+  if (differs(plans)) return Mismatch{FaultKind::plan_mismatch, std::move(plans), "plan"};
   return std::nullopt;
 }
 

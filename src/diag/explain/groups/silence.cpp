@@ -83,6 +83,14 @@ void tell_all_in(const HangEvidence& evidence, const JobPicture& picture, const 
       concat(verdict.op.empty() ? "the call" : verdict.op, verdict.seq.empty() ? "" : " ", verdict.seq);
   verdict.title = concat("All ranks of ", verdict.group.empty() ? "the group" : verdict.group, " are in ",
                          call, " and nothing moves: device or transport, no culprit from this evidence");
+  const GroupPicture& group = picture.groups[static_cast<std::size_t>(stuck.head->group)];
+  if (group.size == kUnknown && group.members.size() < 2) {
+    verdict.kind = FaultKind::insufficient_evidence;
+    verdict.title =
+        concat("Rank ", verdict.victims.front(), " waits in ", call, "; of the other ranks there is no line");
+    verdict.why.push_back("One rank's evidence cannot tell who is missing.");
+    return;
+  }
   verdict.why.push_back(
       concat(ranks_text(verdict.victims), " made the same call with the same sizes; nobody is missing."));
   if (is_repeated(picture, *stuck.head))
@@ -90,10 +98,10 @@ void tell_all_in(const HangEvidence& evidence, const JobPicture& picture, const 
         concat("Two runs end at the same call ", verdict.seq,
                ": a fault of a link or a GPU does not repeat at one number; look at what the program "
                "does at that step."));
-  const auto& members = picture.groups[static_cast<std::size_t>(stuck.head->group)].members;
-  const bool is_first = std::any_of(members.begin(), members.end(), [](const MemberPicture& member) {
-    return member.completed && *member.completed <= 0 && member.enqueued && *member.enqueued > 0;
-  });
+  const bool is_first =
+      std::any_of(group.members.begin(), group.members.end(), [](const MemberPicture& member) {
+        return member.completed && *member.completed <= 0 && member.enqueued && *member.enqueued > 0;
+      });
   if (is_first)
     verdict.why.push_back(
         "No collective of this group has ever completed: the transport may never have worked.");
@@ -199,8 +207,12 @@ bool explain_silence(const HangEvidence& evidence, const JobPicture& picture, co
 
 void waits_rule(const HangEvidence& evidence, const JobPicture& picture, std::vector<Candidate>& out) {
   const WaitGraph graph = wait_graph_of(picture);
+  const bool has_sink =
+      explain_steps(evidence, picture, graph, out) || explain_sinks(evidence, picture, graph, out);
+  const std::size_t before = out.size();
   const bool has_cycle = explain_cycles(evidence, picture, graph, out);
-  const bool has_sink = explain_sinks(evidence, picture, graph, out);
+  // Somebody who waits for nobody explains more than ranks that wait for one another.
+  if (has_sink && has_cycle) out[before].weight = Weight::ordinary;
   if (!has_cycle && !has_sink) explain_silence(evidence, picture, graph, out);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "diag/explain/groups/p2p.hpp"
+#include "diag/explain/groups/steps.hpp"
 #include "diag/explain/groups/texts.hpp"
 
 namespace ringcomm::inline v0::diag {
@@ -15,15 +16,16 @@ constexpr std::size_t kSetsPerGroup = 256;  // different stuck calls of one grou
 
 class Builder {
  public:
-  explicit Builder(const JobPicture& picture) : picture_(picture), pairs_(picture) {
+  explicit Builder(const JobPicture& picture) : picture_(picture), pairs_(picture), steps_(picture) {
     graph_.ranks.resize(picture.ranks.size());
   }
 
   WaitGraph build() {
     for (std::size_t g = 0; g < picture_.groups.size(); ++g) collect_heads(static_cast<int>(g));
+    for (RankWait& rank : graph_.ranks) drop_counted(rank.heads);
     graph_.is_timed = std::all_of(graph_.ranks.begin(), graph_.ranks.end(), [](const RankWait& rank) {
       return std::all_of(rank.heads.begin(), rank.heads.end(), [](const Head& head) {
-        return head.op != nullptr && head.op->created_ns.has_value();
+        return head.op == nullptr || head.op->created_ns.has_value();
       });
     });
     for (RankWait& rank : graph_.ranks) order(rank.heads);
@@ -60,8 +62,16 @@ class Builder {
     }
   }
 
+  /// Counts alone tell of an open call only where a rank shows no open call at all: a group of messages whose
+  /// entries were lost has counts that look alike.
+  static void drop_counted(std::vector<Head>& heads) {
+    const bool has_calls =
+        std::any_of(heads.begin(), heads.end(), [](const Head& head) { return head.op != nullptr; });
+    if (has_calls) std::erase_if(heads, [](const Head& head) { return head.op == nullptr; });
+  }
+
   void order(std::vector<Head>& heads) const {
-    if (!graph_.is_timed) return;
+    if (!graph_.is_timed || heads.empty() || heads.front().op == nullptr) return;
     std::stable_sort(heads.begin(), heads.end(),
                      [](const Head& a, const Head& b) { return *a.op->created_ns < *b.op->created_ns; });
   }
@@ -82,7 +92,9 @@ class Builder {
     std::size_t lagging = 0, compared = 0;
     for (const Head& head : rank.heads) {
       const auto& furthest = furthest_[static_cast<std::size_t>(head.group)];
-      const bool is_step_wise = head.op != nullptr && head.op->signature != 0;
+      // Members of a ringcomm operation end one by one: a peer that has left proves nothing.
+      const bool is_step_wise =
+          steps_.has_steps(head.group) || (head.op != nullptr && head.op->signature != 0);
       if (!furthest || !head.seq || is_step_wise ||
           (head.op != nullptr && (is_rooted(head.op->op) || is_p2p(*head.op))))
         continue;
@@ -174,6 +186,21 @@ class Builder {
     return static_cast<int>(graph_.sets.size()) - 1;
   }
 
+  /// Inside an operation that all have entered: by the block that does not come.
+  int step_set_of(int rank, const Head& head) {
+    if (!head.seq || !steps_.has_steps(head.group)) return kUnknown;
+    const auto target = steps_.target(head.group, rank, *head.seq, graph_.ranks);
+    if (!target) return kUnknown;
+    WaitSet set;
+    set.group = head.group;
+    set.seq = head.seq;
+    set.op = head.op;
+    set.is_step = true;
+    set.targets.push_back(*target);
+    graph_.sets.push_back(std::move(set));
+    return static_cast<int>(graph_.sets.size()) - 1;
+  }
+
   bool has_definite(int set, bool is_later_head) const {
     if (set == kUnknown) return false;
     const auto& targets = graph_.sets[static_cast<std::size_t>(set)].targets;
@@ -190,7 +217,12 @@ class Builder {
     for (std::size_t i = 0; i < wait.heads.size(); ++i) {
       const Head& head = wait.heads[i];
       const bool is_p2p_call = head.op != nullptr && is_p2p(*head.op);
-      const int set = is_p2p_call ? p2p_set_of(rank, head) : set_of(head);
+      int set = kUnknown;
+      if (steps_.has_steps(head.group)) set = i == 0 ? step_set_of(rank, head) : kUnknown;
+      // A record knows the peer that it waits for; without it, all members that have not come.
+      const bool is_told =
+          head.seq && steps_.has_steps(head.group) && steps_.is_inside(head.group, rank, *head.seq);
+      if (set == kUnknown && !is_told) set = is_p2p_call ? p2p_set_of(rank, head) : set_of(head);
       if (has_definite(set, i > 0)) {
         wait.set = set;
         break;
@@ -203,6 +235,7 @@ class Builder {
 
   const JobPicture& picture_;
   PairIndex pairs_;
+  StepIndex steps_;
   WaitGraph graph_;
   std::vector<std::optional<std::int64_t>> furthest_;
   std::map<std::pair<int, std::int64_t>, int> by_call_;
