@@ -10,6 +10,7 @@
 #include "ringcomm/collectives/softmax_stats.hpp"
 #include "ringcomm/comm/communicator.hpp"
 #include "ringcomm/comm/parallel_grid.hpp"
+#include "ringcomm/core/call_site.hpp"
 #include "ringcomm/core/env.hpp"
 #include "ringcomm/core/log.hpp"
 #include "ringcomm/core/result.hpp"

@@ -3,6 +3,7 @@
 #include "attention/ring_attention_impl.hpp"
 #include "collectives/pack.hpp"
 #include "core/try.hpp"
+#include "ringcomm/core/call_site.hpp"
 
 namespace ringcomm::inline v0 {
 
@@ -72,6 +73,7 @@ Status RingAttention::Impl::forward_gathered(const Tensors& tensors) {
 }
 
 Status RingAttention::Impl::forward(const Tensors& tensors) {
+  const CallSite::Default site("RingAttention::forward");
   const std::int64_t start_ns = now_ns();
   kernel_ns = 0;
   report = {.level = kernel->level()};

@@ -2,10 +2,12 @@
 #include "collectives/executor.hpp"
 
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "collectives/channel_state.hpp"
 #include "core/try.hpp"
+#include "ringcomm/core/call_site.hpp"
 
 namespace ringcomm::inline v0::collectives {
 namespace {
@@ -18,27 +20,39 @@ struct Run {
   Runnable& runnable;
   Descriptor descriptor;
   Deadline deadline;
+  std::string_view call_site;
 };
 
 void enter(const Run& run) {
+  run.channel.enter(run.descriptor, run.deadline, run.call_site);
   if (run.runnable.number != nullptr) return run.runnable.number(run.runnable);
-  run.channel.transport().announce(run.descriptor);
   run.runnable.program.set_sequence(run.descriptor.sequence);
 }
 
-Status run_items(const Run& run) {
+void compute(Channel& channel, Runnable& runnable, const Compute& step) {
+  runnable.compute(runnable, step);
+  record_computed(channel, runnable.program, step);
+}
+
+Status walk_items(const Run& run) {
   Program& program = run.runnable.program;
   TransportChannel& lanes = run.channel.transport();
-  enter(run);
   if (run.runnable.prepare != nullptr) run.runnable.prepare(run.runnable);
   for (const Item& item : program.items) {
     if (item.kind == Item::Kind::compute) {
-      run.runnable.compute(run.runnable, program.computes[item.index]);
+      compute(run.channel, run.runnable, program.computes[item.index]);
     } else {
       RINGCOMM_TRY(lanes.run(program.ops_of(program.batches[item.index]), run.deadline));
     }
   }
   return {};
+}
+
+Status run_items(const Run& run) {
+  enter(run);
+  Status status = walk_items(run);
+  run.channel.leave(run.descriptor, status.code());
+  return status;
 }
 
 // A stream that has failed drops its tasks unseen: then this object's destruction finishes the Work, and
@@ -71,18 +85,19 @@ Status enqueue_whole(const Run& run, std::shared_ptr<Runnable> runnable, Complet
     Completion completion;
     std::uint32_t sequence;
     Deadline deadline;
+    std::string_view call_site;
     Status operator()() {
       Descriptor descriptor = runnable->common;
       descriptor.sequence = sequence;
-      Status status = run_items({*channel, *runnable, descriptor, deadline});
+      Status status = run_items({*channel, *runnable, descriptor, deadline, call_site});
       if (!status.is_ok()) status = channel->fail(status);
       completion.finish(status);
       return status;
     }
   };
-  return stream.impl->enqueue(
-      Whole{&run.channel, std::move(runnable), std::move(completion), run.descriptor.sequence, run.deadline},
-      run.deadline);
+  return stream.impl->enqueue(Whole{&run.channel, std::move(runnable), std::move(completion),
+                                    run.descriptor.sequence, run.deadline, run.call_site},
+                              run.deadline);
 }
 
 // For transports that order by stream themselves: every batch and every compute is queued on its own. The
@@ -105,8 +120,8 @@ Status submit_items(const Run& run, StreamView stream) {
       continue;
     }
     const Compute& step = program.computes[item.index];
-    RINGCOMM_TRY(stream.impl->enqueue(Task([&runnable, &step] {
-                                        runnable.compute(runnable, step);
+    RINGCOMM_TRY(stream.impl->enqueue(Task([&channel = run.channel, &runnable, &step] {
+                                        compute(channel, runnable, step);
                                         return Status();
                                       }),
                                       run.deadline));
@@ -117,14 +132,20 @@ Status submit_items(const Run& run, StreamView stream) {
 Status enqueue_completion(const Run& run, std::shared_ptr<Runnable> runnable, Completion completion,
                           StreamView stream) {
   struct Last {
+    Channel* channel;
     std::shared_ptr<Runnable> runnable;
     Completion completion;
+    std::uint32_t sequence;
     Status operator()() {
+      Descriptor ended = runnable->common;
+      ended.sequence = sequence;
+      channel->leave(ended, StatusCode::ok);
       completion.finish({});
       return {};
     }
   };
-  return stream.impl->enqueue(Last{std::move(runnable), std::move(completion)}, run.deadline);
+  return stream.impl->enqueue(
+      Last{&run.channel, std::move(runnable), std::move(completion), run.descriptor.sequence}, run.deadline);
 }
 
 // Whatever goes wrong, nothing of the program may run any more when the caller gets its buffers back.
@@ -134,6 +155,7 @@ Status run_blocking(const Run& run) {
   Status status = submit_items(run, stream);
   const Status ended = stream.impl->synchronize(backstop(run.deadline));
   if (status.is_ok()) status = ended;
+  run.channel.leave(run.descriptor, status.code());
   if (status.is_ok()) return status;
   status = run.channel.fail(std::move(status));
   static_cast<void>(stream.impl->synchronize(Deadline::after(kDrain)).is_ok());
@@ -171,7 +193,7 @@ Result<Work> launch(Channel& channel, const std::shared_ptr<Runnable>& runnable,
   const StreamView follows = channel.capabilities().stream_ordered ? StreamView{} : options.stream;
   Status settled = ChannelState::of(channel).settle(follows, scope.deadline());
   if (!settled.is_ok()) return channel.fail(std::move(settled));
-  Run run{channel, *runnable, scope.descriptor(), scope.deadline()};
+  Run run{channel, *runnable, scope.descriptor(), scope.deadline(), CallSite::current()};
   run.descriptor.bytes = common.bytes;
   run.descriptor.block = common.block;
   if (options.stream) {

@@ -2,10 +2,13 @@
 #include "collectives/lower.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <utility>
 
 #include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
+#include "ringcomm/plan/rules.hpp"
 
 namespace ringcomm::inline v0::collectives {
 namespace {
@@ -59,6 +62,7 @@ class Lowering {
         add_transfer(index);
       }
     }
+    mark_read_later();
     return resolve_edges();
   }
 
@@ -119,10 +123,66 @@ class Lowering {
     if (op.target_slot != plan::kNone) compute.target = slots_[static_cast<std::size_t>(op.target_slot)];
     if (op.slot == plan::kNone && op.peer != plan::kNone)
       compute.view = &program_.views[static_cast<std::size_t>(op.peer)];
+    give_arrivals(compute);
     place_[index] = static_cast<std::int32_t>(program_.computes.size());
     program_.items.push_back({Item::Kind::compute, static_cast<std::uint32_t>(program_.computes.size())});
     program_.computes.push_back(compute);
     is_open_ = is_open_ && program_.has_comm_queue;
+  }
+
+  /// What has come and no compute has read yet.
+  struct Arrival {
+    const Op* op;
+    std::uint32_t transfer;
+  };
+  /// What was taken or pulled of a peer and not yet given back, oldest first.
+  struct Held {
+    std::uint32_t transfer;
+    bool is_pulled;
+  };
+
+  void note_arrival(const Op& op) {
+    const auto transfer = static_cast<std::uint32_t>(program_.ops.size());
+    if (op.kind == OpKind::take || op.kind == OpKind::pull || op.kind == OpKind::recv)
+      unread_.push_back({&op, transfer});
+    if (op.kind == OpKind::take || op.kind == OpKind::pull)
+      held_[op.peer].push_back({transfer, op.kind == OpKind::pull});
+    if (op.kind != OpKind::release) return;
+    auto& held = held_[op.peer];
+    if (held.empty()) return;  // the verifier's to refuse
+    if (held.front().is_pulled) release_of_[held.front().transfer] = transfer;
+    // A view that was given back is not read any more.
+    if (!held.front().is_pulled)
+      std::erase_if(unread_, [&](const Arrival& a) { return a.transfer == held.front().transfer; });
+    held.pop_front();
+  }
+
+  static bool reads(const Op& compute, const Op& arrival) {
+    const auto code = static_cast<plan::ComputeCode>(compute.code);
+    if (code == plan::ComputeCode::merge) return true;  // of all peers
+    if (arrival.kind == OpKind::take) return compute.slot == plan::kNone && compute.peer == arrival.peer;
+    if (code == plan::ComputeCode::merge_pair) return arrival.slot == compute.slot + 1;
+    return arrival.slot == compute.slot && arrival.block == compute.block;
+  }
+
+  void give_arrivals(Compute& compute) {
+    compute.first_arrival = static_cast<std::uint32_t>(program_.arrivals.size());
+    for (const Arrival& arrival : unread_) {
+      if (reads(compute.op, *arrival.op)) program_.arrivals.push_back(arrival.transfer);
+    }
+    std::erase_if(unread_, [&](const Arrival& arrival) { return reads(compute.op, *arrival.op); });
+    compute.arrivals = static_cast<std::uint32_t>(program_.arrivals.size()) - compute.first_arrival;
+  }
+
+  /// Data in slots are the consumer's until it has read them, so that it tells the recorder so.
+  void mark_read_later() {
+    for (const std::uint32_t index : program_.arrivals) {
+      TransportOp& arrival = program_.ops[index];
+      if (arrival.kind == TransportOpKind::take) continue;
+      arrival.is_read_later = true;
+      const auto release = release_of_.find(index);
+      if (release != release_of_.end()) program_.ops[release->second].is_read_later = true;
+    }
   }
 
   // Sends and receives of one batch proceed together, so that two groups may not share one.
@@ -152,6 +212,7 @@ class Lowering {
     transfer.descriptor.step = op.step;
     transfer.descriptor.block = op.block;
     if (op.kind == OpKind::take) transfer.view = &program_.views[static_cast<std::size_t>(op.peer)];
+    note_arrival(op);
     program_.ops.push_back(transfer);
     ++program_.batches.back().count;
     place_[index] = static_cast<std::int32_t>(program_.batches.size()) - 1;
@@ -184,11 +245,27 @@ class Lowering {
   const Descriptor& common_;
   std::vector<std::int32_t> place_;  ///< of each operation: its compute or batch
   std::vector<bool> ends_batch_;
+  std::vector<Arrival> unread_;
+  std::map<std::int32_t, std::deque<Held>> held_;      ///< by peer
+  std::map<std::uint32_t, std::uint32_t> release_of_;  ///< of a pull
   bool is_open_ = false;
   std::int32_t open_group_ = plan::kNone;
 };
 
 }  // namespace
+
+void record_computed(const Channel& channel, const Program& program, const Compute& compute) {
+  ChannelSink* const sink = channel.sink();
+  if (sink == nullptr || compute.arrivals == 0) return;
+  for (const std::uint32_t index :
+       std::span(program.arrivals).subspan(compute.first_arrival, compute.arrivals)) {
+    const TransportOp& arrival = program.ops[index];
+    const int peer = channel.member(arrival.peer);
+    sink->record(Direction::incoming, arrival.descriptor, peer, arrival.address, OpState::computed);
+    if (arrival.is_read_later)
+      sink->record(Direction::incoming, arrival.descriptor, peer, arrival.address, OpState::released);
+  }
+}
 
 Result<Program> lower(plan::RankPlan slice, std::span<std::byte* const> slots, const Descriptor& common) {
   Program program;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ringcomm/comm/channel.hpp"
 #include "ringcomm/core/result.hpp"
 #include "ringcomm/plan/plan.hpp"
 #include "ringcomm/transport/transport.hpp"
@@ -22,6 +23,8 @@ struct Compute {
   std::byte* target = nullptr;
   const RemoteView* view = nullptr;
   std::int32_t wait_for = kNoIndex;  ///< comm batch that must be complete; kNoIndex with one queue
+  std::uint32_t first_arrival = 0;   ///< range in Program::arrivals: what it is the reader of
+  std::uint32_t arrivals = 0;
 };
 
 /// Transport operations that are handed over in one call.
@@ -46,8 +49,9 @@ struct Program {
   std::vector<RemoteView> views;  ///< [ranks], the view last taken from each peer
   std::vector<Batch> batches;
   std::vector<Compute> computes;
-  std::vector<Item> items;      ///< the caller's queue; with a comm queue, computes only
-  bool has_comm_queue = false;  ///< all batches then belong to the comm stream, in order
+  std::vector<std::uint32_t> arrivals;  ///< indices of takes, pulls and recvs, by the compute that reads them
+  std::vector<Item> items;              ///< the caller's queue; with a comm queue, computes only
+  bool has_comm_queue = false;          ///< all batches then belong to the comm stream, in order
 
   /// The one thing that differs from run to run. Never while the program runs.
   void set_sequence(std::uint32_t sequence) {
@@ -57,6 +61,9 @@ struct Program {
     return std::span(ops).subspan(batch.first, batch.count);
   }
 };
+
+/// Tells the recorder that the compute is done, and that what arrived in slots for it is not read any more.
+void record_computed(const Channel& channel, const Program& program, const Compute& compute);
 
 /// `slots` are the addresses of the slice's slots (null for empty ones); `common` gives what all descriptors
 /// share (op, data type, reduce op, signature). internal when the slice refers to what it does not have:

@@ -55,6 +55,7 @@ Result<Work> launch_cached(Channel& channel, ProgramCache& programs, const Progr
     auto made = make();
     RINGCOMM_TRY(prepared_or_failed(channel, made.status()));
     runnable = std::move(made).value();
+    channel.keep_plan(runnable->common.signature, runnable->program.slice);
     programs.insert(key, list, runnable);
   }
   return launch(channel, runnable, options);

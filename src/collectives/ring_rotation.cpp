@@ -14,6 +14,7 @@
 #include "comm/guard.hpp"
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
+#include "ringcomm/core/call_site.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0 {
@@ -85,6 +86,7 @@ struct RingRotation::Impl {
   std::optional<collectives::RotationWalk> walk;
 
   std::optional<OperationScope> scope;  ///< engaged while a rotation runs
+  bool is_entered = false;
   Status status;
   std::vector<RotationPart> parts;  ///< by owner; next() fills in the addresses
 
@@ -108,6 +110,7 @@ struct RingRotation::Impl {
     }
     for (int rank = 0; rank < channel.size(); ++rank) parts.push_back(blocks.part(rank));
     RINGCOMM_TRY_ASSIGN(auto program, collectives::lower(std::move(slice), addresses, common));
+    channel.keep_plan(common.signature, program.slice);
     walk.emplace(channel, std::move(program));
     return walk->prepare();
   }
@@ -122,6 +125,11 @@ struct RingRotation::Impl {
   void fail(Status reason) {
     status = channel.fail(std::move(reason));
     walk->drain();
+    end(status.code());
+  }
+
+  void end(StatusCode code) {
+    if (std::exchange(is_entered, false)) channel.leave(scope->descriptor(), code);
     scope.reset();
   }
 };
@@ -189,7 +197,8 @@ Status RingRotation::start() {
   if (settled.is_ok()) {
     Descriptor entered = self.scope->descriptor();
     entered.bytes = self.common.bytes;
-    self.channel.transport().announce(entered);
+    self.channel.enter(entered, self.scope->deadline(), CallSite::current());
+    self.is_entered = true;
     self.pack_own_block();
     settled = self.walk->start(*self.scope);
   }
@@ -203,7 +212,7 @@ RotationStep RingRotation::next() {
   const collectives::Compute* const at = self.walk->next(self.status);
   if (at == nullptr) {
     if (self.status.is_ok()) {
-      self.scope.reset();
+      self.end(StatusCode::ok);
     } else {
       self.fail(self.status);
     }

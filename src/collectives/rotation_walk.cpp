@@ -31,7 +31,8 @@ Status RotationWalk::start(const OperationScope& scope) {
   deadline_ = scope.deadline();
   next_item_ = next_batch_ = 0;
   computes_done_ = 0;
-  is_computing_ = is_given_back_ = false;
+  computing_ = nullptr;
+  is_given_back_ = false;
   return program_.has_comm_queue ? feed_comm_queue() : Status();
 }
 
@@ -43,11 +44,12 @@ Status RotationWalk::issue(const Batch& batch) {
 }
 
 void RotationWalk::give_back() {
-  if (stream_ || !is_computing_ || is_given_back_ || next_item_ == program_.items.size()) return;
+  if (stream_ || computing_ == nullptr || is_given_back_ || next_item_ == program_.items.size()) return;
   const Item& item = program_.items[next_item_];
   if (item.kind != Item::Kind::batch) return;
   const auto ops = program_.ops_of(program_.batches[item.index]);
   if (ops.front().kind != TransportOpKind::release) return;
+  record_done();
   is_given_back_ = channel_.transport().run(ops.first(1), deadline_).is_ok();
 }
 
@@ -67,8 +69,14 @@ Status RotationWalk::wait_for(const Compute& compute) {
   return events_[static_cast<std::size_t>(compute.wait_for)].synchronize(backstop(deadline_));
 }
 
+void RotationWalk::record_done() { record_computed(channel_, program_, *computing_); }
+
 const Compute* RotationWalk::next(Status& status) {
-  if (std::exchange(is_computing_, false)) ++computes_done_;
+  if (computing_ != nullptr) {
+    if (!is_given_back_) record_done();
+    computing_ = nullptr;
+    ++computes_done_;
+  }
   if (program_.has_comm_queue) status = feed_comm_queue();
   while (status.is_ok() && next_item_ < program_.items.size()) {
     const Item& item = program_.items[next_item_++];
@@ -79,7 +87,7 @@ const Compute* RotationWalk::next(Status& status) {
     const Compute& compute = program_.computes[item.index];
     if (stream_) status = wait_for(compute);
     if (!status.is_ok()) break;
-    is_computing_ = true;
+    computing_ = &compute;
     return &compute;
   }
   if (status.is_ok() && stream_) status = stream_.impl->synchronize(backstop(deadline_));

@@ -34,6 +34,8 @@ class RotationWalk {
   Status issue(const Batch& batch);
   Status feed_comm_queue();
   Status wait_for(const Compute& compute);
+  /// Once per compute.
+  void record_done();
 
   Channel& channel_;
   Program program_;
@@ -43,7 +45,7 @@ class RotationWalk {
   std::size_t next_item_ = 0;
   std::size_t next_batch_ = 0;  ///< of the comm queue
   std::int32_t computes_done_ = 0;
-  bool is_computing_ = false;
+  const Compute* computing_ = nullptr;
   bool is_given_back_ = false;  ///< the release that opens the next batch has run already
 };
 

@@ -90,6 +90,7 @@ Result<Work> run_call(Channel& channel, const SoftmaxCall& call, const CallOptio
     auto made = make_runnable(channel, call);
     RINGCOMM_TRY(prepared_or_failed(channel, made.status()));
     runnable = std::move(made).value();
+    channel.keep_plan(runnable->common.signature, runnable->program.slice);
     programs.insert(key, counts, runnable);
   }
   return launch(channel, runnable, options);

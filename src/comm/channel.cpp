@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "comm/comm_state.hpp"
+#include "ringcomm/core/call_site.hpp"
 #include "ringcomm/core/log.hpp"
 #include "ringcomm/core/text.hpp"
 
@@ -12,10 +13,12 @@ namespace ringcomm::inline v0 {
 OperationScope::OperationScope(OperationScope&& other) noexcept
     : channel_(std::exchange(other.channel_, nullptr)),
       descriptor_(other.descriptor_),
-      deadline_(other.deadline_) {}
+      deadline_(other.deadline_),
+      is_entered_(other.is_entered_) {}
 
 OperationScope::~OperationScope() {
   if (channel_ == nullptr) return;
+  if (is_entered_) channel_->leave(descriptor_, channel_->parts_->state->transport->health().code());
   channel_->parts_->is_busy = false;
   channel_->parts_->state->turn.leave();
 }
@@ -66,18 +69,38 @@ Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op
   // Members outside its pairs do not call send_recv: it may not count among what all members count.
   if (op != OpCode::send_recv) ++parts_->sequence;
   scope.descriptor_.sequence = parts_->sequence;
-  if (announce == Announce::now) parts_->lanes->announce(scope.descriptor_);
+  if (announce == Announce::now) {
+    enter(scope.descriptor_, scope.deadline_, CallSite::current());
+    scope.is_entered_ = true;
+  }
   return scope;
+}
+
+void Channel::enter(const Descriptor& descriptor, Deadline deadline, std::string_view call_site) noexcept {
+  if (parts_->sinks.all != nullptr) parts_->sinks.all->enter(descriptor, deadline.point_ns(), call_site);
+  if (descriptor.op != OpCode::send_recv) parts_->lanes->announce(descriptor);
+}
+
+void Channel::leave(const Descriptor& descriptor, StatusCode code) noexcept {
+  if (parts_->sinks.all != nullptr) parts_->sinks.all->leave(descriptor, code);
+}
+
+ChannelSink* Channel::sink() const { return parts_->sinks.all; }
+
+void Channel::keep_plan(std::uint64_t signature, const plan::RankPlan& slice) noexcept {
+  parts_->state->recording.keep_plan(parts_->sinks.recorder, signature, slice);
 }
 
 Status Channel::fail(Status reason) {
   comm::CommState& state = *parts_->state;
   if (state.is_forked_copy()) return state.fork_error();
+  // The transport has told what it found itself.
+  if (state.transport->health().is_ok()) reason = state.recording.explain(std::move(reason), -1);
   state.transport->abort(reason);
   state.pool->freeze();
   Status in_force = state.transport->health();
-  if (in_force.is_ok()) return reason;
-  return in_force;
+  if (in_force.is_ok()) in_force = std::move(reason);
+  return state.recording.note(std::move(in_force));  // transports that do not know the listener
 }
 
 TransportChannel& Channel::transport() { return *parts_->lanes; }
@@ -85,7 +108,9 @@ Capabilities Channel::capabilities() const { return parts_->state->transport->ca
 
 Result<ArenaBlock> Channel::allocate(std::size_t bytes) {
   if (parts_->state->is_forked_copy()) return parts_->state->fork_error();
-  return parts_->state->pool->allocate(bytes);
+  auto block = parts_->state->pool->allocate(bytes);
+  parts_->state->note_memory();
+  return block;
 }
 
 bool Channel::is_offerable(const void* address, std::size_t bytes) const {

@@ -23,7 +23,7 @@ class Gather {
   Status run(std::span<const std::byte> mine) {
     RINGCOMM_TRY_ASSIGN(const ArenaBlock own, channel_.allocate(bytes_));
     if (bytes_ > 0) std::memcpy(own.data(), mine.data(), bytes_);
-    channel_.transport().announce(descriptor_);
+    channel_.enter(descriptor_, deadline_, "split");
     place(channel_.rank(), own.data());
     return channel_.capabilities().direct_read ? read_in_place(own.data()) : exchange(own.data());
   }
@@ -105,6 +105,7 @@ Status gather_bytes(Channel& channel, std::span<const std::byte> mine, std::span
   RINGCOMM_TRY_ASSIGN(const OperationScope scope,
                       channel.begin(OpCode::split, DType::uint8, ReduceOp::none, 0, {}, Announce::later));
   Status status = Gather(channel, all, scope.descriptor(), deadline).run(mine);
+  channel.leave(scope.descriptor(), status.code());
   return status.is_ok() ? status : channel.fail(std::move(status));
 }
 

@@ -18,7 +18,12 @@ CommState::~CommState() {
   control.reset();
   channels.clear();
   if (pool) pool->close();
+  if (transport) {
+    // Transports that do not know the listener.
+    if (const Status health = transport->health(); !health.is_ok()) recording.on_failure(health, -1);
+  }
   transport.reset();
+  recording.close();
 }
 
 bool CommState::is_forked_copy() const { return fork_generation != ringcomm::fork_generation(); }
@@ -29,6 +34,8 @@ Status CommState::fork_error() const {
 }
 
 Status CommState::health() const { return is_forked_copy() ? fork_error() : transport->health(); }
+
+void CommState::note_memory() { recording.set_memory(pool->high_water_bytes(), pool->window_bytes()); }
 
 Result<StreamView> CommState::own_stream(int priority) {
   const std::lock_guard lock(stream_mutex);
@@ -55,11 +62,14 @@ void CommState::order_ring(Channel::Parts& parts, const std::vector<int>& member
 }
 
 Result<std::unique_ptr<Channel>> CommState::open(std::vector<int> members, std::uint32_t ordinal,
-                                                 const ChannelOptions& channel_options, Deadline wait_until) {
+                                                 const ChannelOptions& channel_options, Deadline wait_until,
+                                                 std::string_view name) {
   auto parts = std::make_unique<Channel::Parts>();
   parts->state = this;
   parts->position = static_cast<int>(std::ranges::find(members, rank) - members.begin());
   RINGCOMM_TRY_ASSIGN(parts->lanes, transport->open_channel(ChannelKey{members, ordinal}, wait_until));
+  parts->sinks = recording.open_channel(members, ordinal, name);
+  parts->lanes->set_sink(parts->sinks.all);
   order_ring(*parts, members);
   parts->members = std::move(members);
   parts->ordinal = ordinal;

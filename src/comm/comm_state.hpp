@@ -11,6 +11,7 @@
 
 #include "comm/memory_pool.hpp"
 #include "comm/places.hpp"
+#include "comm/recording.hpp"
 #include "comm/turn.hpp"
 #include "ringcomm/comm/channel.hpp"
 #include "ringcomm/comm/communicator.hpp"
@@ -34,6 +35,8 @@ struct CommState {
   std::vector<int> ring_order;
   bool is_order_forced = false;  ///< a list was given
   MeasuredSpeeds speeds;
+  JobIdentity identity;
+  mutable Recording recording;  ///< outlives transport and channels
   std::unique_ptr<Transport> transport;
   std::shared_ptr<MemoryPool> pool;
   std::vector<std::unique_ptr<Channel>> channels;  ///< the first one has all ranks
@@ -48,11 +51,14 @@ struct CommState {
   /// not_available in a forked child, else the transport's health.
   Status health() const;
   Status fork_error() const;
+  /// The recorder's high-water marks.
+  void note_memory();
   Result<StreamView> own_stream(int priority);
   void order_ring(Channel::Parts& parts, const std::vector<int>& members) const;
   /// Collective over `members`, this rank among them.
   Result<std::unique_ptr<Channel>> open(std::vector<int> members, std::uint32_t ordinal,
-                                        const ChannelOptions& channel_options, Deadline wait_until);
+                                        const ChannelOptions& channel_options, Deadline wait_until,
+                                        std::string_view name = {});
 };
 
 /// Of channels that the library opens for itself.
@@ -61,6 +67,8 @@ inline constexpr std::uint32_t kOwnOrdinals = std::uint32_t{1} << 31;
 }  // namespace ringcomm::inline v0::comm
 
 namespace ringcomm::inline v0 {
+
+struct Communicator::Inherited : comm::Ancestry {};
 
 struct Communicator::Impl {
   comm::CommState state;
@@ -77,6 +85,7 @@ struct Channel::Parts {
   std::uint32_t sequence = 0;
   bool is_busy = false;  ///< between begin() and the end of its scope
   std::unique_ptr<TransportChannel> lanes;
+  comm::Recording::Sinks sinks;
   std::shared_ptr<void> extension;
 };
 

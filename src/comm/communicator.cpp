@@ -40,14 +40,15 @@ Status prepare(CommState& state, const Bootstrap& bootstrap, const CommunicatorO
   return {};
 }
 
-Status find_place(CommState& state, Bootstrap& bootstrap, const TopologyWish& wish,
-                  const Placement* placement, Deadline deadline) {
-  RINGCOMM_TRY_ASSIGN(Agreement agreed, agree_on_places(bootstrap, wish, placement, deadline));
+Status find_place(CommState& state, Bootstrap& bootstrap, const TopologyWish& wish, const Ancestry* parent,
+                  Deadline deadline) {
+  RINGCOMM_TRY_ASSIGN(Agreement agreed, agree_on_places(bootstrap, wish, parent, deadline));
   state.placement = std::move(agreed.placement);
   state.places = std::move(agreed.places);
   state.ring_order = std::move(agreed.ring_order);
   state.is_order_forced = !wish.ring_order.empty();
   state.speeds = agreed.speeds;
+  state.identity = std::move(agreed.identity);
   if (state.rank == 0 && log_level() >= LogLevel::info)
     log(LogLevel::info, explain_ring(state.places, state.ring_order));
   return {};
@@ -67,7 +68,11 @@ Status make_pool(CommState& state, GroupKind kind, const Settings& settings) {
 
 Status connect(CommState& state, Bootstrap& bootstrap, const Settings& settings, Deadline deadline) {
   const Status pooled = make_pool(state, bootstrap.kind(), settings);
-  RINGCOMM_TRY(state.transport->connect(bootstrap, settings.transport, deadline));
+  state.recording.start(settings.record, state.identity, state.rank, state.size, state.transport->name(),
+                        state.options.sink);
+  TransportOptions options = settings.transport;
+  options.listener = &state.recording;
+  RINGCOMM_TRY(state.transport->connect(bootstrap, options, deadline));
   Status opened = pooled.is_ok() ? state.pool->attach(*state.transport) : pooled;
   if (opened.is_ok()) {
     std::vector<int> everybody(static_cast<std::size_t>(state.size));
@@ -80,6 +85,7 @@ Status connect(CommState& state, Bootstrap& bootstrap, const Settings& settings,
   if (!opened.is_ok())
     state.transport->abort(pooled.is_ok() ? opened
                                           : could_not_set_up(state.rank, pooled.code(), pooled.message()));
+  if (opened.is_ok()) state.note_memory();
   return opened;
 }
 
@@ -125,16 +131,18 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
 // A forked child has the object but neither its threads nor its arena; giving anything back would harm the
 // parent, so the copy is left as it is.
 Communicator::~Communicator() {
-  if (impl_ && impl_->state.is_forked_copy()) static_cast<void>(impl_.release());
+  if (!impl_ || !impl_->state.is_forked_copy()) return;
+  impl_->state.recording.forget();
+  static_cast<void>(impl_.release());
 }
 
 Result<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
                                           const CommunicatorOptions& options) {
-  return create_at(std::move(bootstrap), options, nullptr);
+  return create_under(std::move(bootstrap), options, nullptr);
 }
 
-Result<Communicator> Communicator::create_at(std::unique_ptr<Bootstrap> bootstrap,
-                                             const CommunicatorOptions& options, const Placement* placement) {
+Result<Communicator> Communicator::create_under(std::unique_ptr<Bootstrap> bootstrap,
+                                                const CommunicatorOptions& options, const Inherited* parent) {
   if (!bootstrap) return Status::invalid_argument("Communicator::create got no bootstrap (null pointer)");
   return comm::guard("Communicator::create", [&]() -> Result<Communicator> {
     auto impl = std::make_unique<Impl>();
@@ -145,8 +153,9 @@ Result<Communicator> Communicator::create_at(std::unique_ptr<Bootstrap> bootstra
     const Deadline deadline = Deadline::after(state.deadline);
     RINGCOMM_TRY_ASSIGN(state.transport,
                         comm::select_transport(*bootstrap, settings.transports, prepared, deadline));
-    RINGCOMM_TRY(comm::find_place(state, *bootstrap, topology, placement, deadline));
+    RINGCOMM_TRY(comm::find_place(state, *bootstrap, topology, parent, deadline));
     RINGCOMM_TRY(comm::connect(state, *bootstrap, settings, deadline));
+    state.recording.arm();
     return Communicator(std::move(impl));
   });
 }
@@ -195,12 +204,29 @@ Status Communicator::health() const { return impl_->state.health(); }
 const Placement& Communicator::placement() const { return impl_->state.placement; }
 std::chrono::milliseconds Communicator::deadline() const { return impl_->state.deadline; }
 const std::vector<int>& Communicator::ring_order() const { return impl_->state.ring_order; }
+std::string Communicator::record_path() const {
+  return impl_->state.is_forked_copy() ? std::string() : impl_->state.recording.path();
+}
+
+std::string Communicator::verdict() const {
+  if (impl_->state.is_forked_copy()) return {};
+  try {
+    return impl_->state.recording.verdict();
+  } catch (const std::exception&) {  // no memory
+    return {};
+  }
+}
+
 Channel& Communicator::channel() { return *impl_->state.channels.front(); }
 
 Result<Window> Communicator::allocate(std::size_t bytes) {
   comm::CommState& state = impl_->state;
   if (state.is_forked_copy()) return state.fork_error();
-  return comm::guard("Communicator::allocate", [&] { return state.pool->allocate_window(bytes); });
+  return comm::guard("Communicator::allocate", [&] {
+    auto window = state.pool->allocate_window(bytes);
+    state.note_memory();
+    return window;
+  });
 }
 
 void Communicator::abort(std::string_view reason) {

@@ -113,6 +113,13 @@ std::size_t MemoryPool::high_water_bytes() const {
   return sum;
 }
 
+std::size_t MemoryPool::window_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (const Segment* window : windows_) sum += window->bytes();
+  return sum;
+}
+
 std::size_t MemoryPool::pinned_bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t sum = 0;

@@ -40,6 +40,7 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   bool is_offerable(const void* address, std::size_t bytes) const;
   std::size_t arena_bytes() const;
   std::size_t high_water_bytes() const;
+  std::size_t window_bytes() const;
   std::size_t pinned_bytes() const;
 
  private:

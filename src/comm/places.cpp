@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/places.hpp"
 
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,6 +51,10 @@ struct Home {
   std::uint64_t host = 0;
   std::uint64_t cpus = 0;   ///< hash of the allowed CPUs
   std::uint64_t order = 0;  ///< hash of the forced order; 0: none, 1: that of the ranks
+  std::uint64_t job = 0;    ///< rank 0's are everybody's
+  std::uint64_t communicator = 0;
+  std::int32_t world_rank = 0;
+  std::int32_t world_size = 1;
 };
 
 /// What it says then.
@@ -69,6 +74,35 @@ Home home_of(const TopologyWish& wish) {
           .order = wish.keeps_rank_order     ? 1
                    : wish.ring_order.empty() ? 0
                                              : hash_of(wish.ring_order)};
+}
+
+/// Not 0, and nobody else's.
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  while (::getrandom(&number, sizeof number, 0) != sizeof number || number == 0) number = 0;
+  return number;
+}
+
+void introduce(Home& home, const Bootstrap& group, const Ancestry* parent) {
+  if (group.rank() == 0) home.communicator = random_number();
+  if (parent != nullptr) {
+    home.job = parent->job;
+    home.world_rank = parent->world_rank;
+    home.world_size = parent->world_size;
+  } else {
+    home.job = home.communicator;
+    home.world_rank = group.rank();
+    home.world_size = group.size();
+  }
+}
+
+JobIdentity identity_of(const std::vector<Home>& homes, std::size_t rank) {
+  JobIdentity identity{.job = homes[0].job,
+                       .communicator = homes[0].communicator,
+                       .world_rank = homes[rank].world_rank,
+                       .world_size = homes[rank].world_size};
+  for (const Home& home : homes) identity.world_ranks.push_back(home.world_rank);
+  return identity;
 }
 
 Status check_same_order(const std::vector<Home>& homes, const TopologyWish& wish) {
@@ -132,17 +166,20 @@ Placement spread(const Cores& cores, const std::vector<Home>& homes, std::size_t
 
 }  // namespace
 
-Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, const Placement* inherited,
+Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, const Ancestry* parent,
                                   Deadline deadline) {
-  RINGCOMM_TRY_ASSIGN(const auto homes, gather(group, home_of(wish), deadline));
+  Home home = home_of(wish);
+  introduce(home, group, parent);
+  RINGCOMM_TRY_ASSIGN(const auto homes, gather(group, home, deadline));
   RINGCOMM_TRY(check_same_order(homes, wish));
   const auto rank = static_cast<std::size_t>(group.rank());
   Agreement agreement;
+  agreement.identity = identity_of(homes, rank);
   Cores cores = wish.machine ? cores_of(*wish.machine) : Cores();
   if (wish.machine && cores.empty())
     log(LogLevel::warn, "the description of this host names no CPUs: ranks are placed by the live ones");
   if (cores.empty()) cores = discover_cores();
-  agreement.placement = inherited != nullptr ? *inherited : spread(cores, homes, rank);
+  agreement.placement = parent != nullptr ? parent->placement : spread(cores, homes, rank);
   const Answer mine{place_of(agreement.placement, cores, homes[rank].host), wish.speeds};
   if (wish.machine) agreement.placement = usable(std::move(agreement.placement));
   RINGCOMM_TRY_ASSIGN(const auto answers, gather(group, mine, deadline));

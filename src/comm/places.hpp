@@ -24,6 +24,23 @@ struct MeasuredSpeeds {
   double between = 0;  ///< between two packages, one direction
 };
 
+/// Which job and communicator a rank's flight record belongs to.
+struct JobIdentity {
+  std::uint64_t job = 0;  ///< the same for a job's first communicator and all that were split from it
+  std::uint64_t communicator = 0;  ///< the same on all its ranks, unlike any other's
+  int world_rank = 0;              ///< in the job's first communicator
+  int world_size = 1;
+  std::vector<int> world_ranks{};  ///< [ranks] of all ranks
+};
+
+/// What a communicator that was split has from its parent.
+struct Ancestry {
+  Placement placement{};
+  std::uint64_t job = 0;
+  int world_rank = 0;
+  int world_size = 1;
+};
+
 /// What a rank wants of its topology; the same on all ranks, but for the machine.
 struct TopologyWish {
   std::shared_ptr<const Machine> machine{};  ///< null: the cores of this one, live
@@ -39,13 +56,14 @@ struct Agreement {
   std::vector<Place> places{};    ///< [ranks]
   std::vector<int> ring_order{};  ///< [ranks] a permutation
   MeasuredSpeeds speeds{};        ///< rank 0's
+  JobIdentity identity{};
 };
 
-/// Collective, two all_gathers. `inherited`: this rank has a placement already (split). Ranks of one host
+/// Collective, two all_gathers. `parent`: null for the first communicator of a job. Ranks of one host
 /// that a launcher has bound to different CPUs stay on theirs; else the host's cores are spread over its
 /// ranks. Errors: what all_gather says; mismatch when the ranks force different orders; invalid_argument (on
 /// all ranks) for an order that is none.
-Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, const Placement* inherited,
+Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, const Ancestry* parent,
                                   Deadline deadline);
 
 /// One line: the order, and how many of its edges leave a memory node, a package, a host.

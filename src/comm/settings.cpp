@@ -51,7 +51,6 @@ Status resolve_waits(Settings& settings, const CommunicatorOptions& options) {
       RINGCOMM_TRY_ASSIGN(settings.transport.wait_style, wait_style_of(*text));
     }
   }
-  settings.transport.sink = options.sink;
   return {};
 }
 
@@ -64,6 +63,25 @@ Status resolve_memory(Settings& settings, const CommunicatorOptions& options) {
     settings.arena_bytes = static_cast<std::size_t>(bytes);
   }
   RINGCOMM_TRY_ASSIGN(settings.pin, env_flag("RINGCOMM_PIN"));
+  return {};
+}
+
+Status resolve_record(Settings& settings, const CommunicatorOptions& options) {
+  if (const auto folder = env_text("RINGCOMM_RECORD_DIR")) {
+    settings.record.is_on = *folder != "off";
+    settings.record.folder = *folder;
+  }
+  settings.record.entries = options.record_entries;
+  if (options.record_entries == 0) {
+    RINGCOMM_TRY_ASSIGN(const std::int64_t entries, env_integer("RINGCOMM_RECORD_ENTRIES"));
+    constexpr std::int64_t kEntriesMax = std::int64_t{1} << 24;
+    if (entries < 1 || entries > kEntriesMax) {
+      return Status::invalid_argument(
+          concat("RINGCOMM_RECORD_ENTRIES is ", entries, " (1 to ", kEntriesMax, " are possible)"));
+    }
+    settings.record.entries = static_cast<std::uint32_t>(entries);
+  }
+  RINGCOMM_TRY_ASSIGN(settings.record.has_watchdog, env_flag("RINGCOMM_WATCHDOG"));
   return {};
 }
 
@@ -118,6 +136,7 @@ Result<Settings> resolve_settings(const CommunicatorOptions& options) {
   Settings settings;
   RINGCOMM_TRY(resolve_waits(settings, options));
   RINGCOMM_TRY(resolve_memory(settings, options));
+  RINGCOMM_TRY(resolve_record(settings, options));
   settings.transports = options.transports;
   if (settings.transports.empty()) {
     if (const auto text = env_text("RINGCOMM_TRANSPORTS")) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/places.hpp"
+#include "comm/recording.hpp"
 #include "ringcomm/comm/communicator.hpp"
 
 namespace ringcomm::inline v0::comm {
@@ -19,6 +20,7 @@ struct Settings {
   bool pin = false;
   std::vector<TransportFactory> transports;
   TransportOptions transport{};
+  RecordSettings record{};
 };
 
 /// invalid_argument names the option or the variable, its value and what is accepted.

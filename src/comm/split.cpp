@@ -85,6 +85,7 @@ CommunicatorOptions inherited(const CommState& parent, const std::vector<int>& m
       parent.size > read_limits().usable_cpus())
     options.wait_style = WaitStyle::oversubscribed;
   if (options.sink == nullptr) options.sink = parent.options.sink;
+  if (options.record_entries == 0) options.record_entries = parent.options.record_entries;
   if (!options.machine) options.machine = parent.options.machine;
   if (!options.ring_order.empty() || !parent.is_order_forced) return options;
   for (const int rank : parent.ring_order) {  // what was forced for the parent holds for its parts
@@ -111,8 +112,13 @@ Result<std::optional<Communicator>> Communicator::split(int color, int key,
     const auto rank = static_cast<int>(std::ranges::find(members, state.rank) - members.begin());
     const std::uint64_t number = wishes[static_cast<std::size_t>(members[0])].group_number;
     RINGCOMM_TRY_ASSIGN(auto bootstrap, comm::meet(state, members, rank, number, deadline));
-    RINGCOMM_TRY_ASSIGN(auto made, create_at(std::move(bootstrap), comm::inherited(state, members, options),
-                                             &state.placement));
+    Inherited parent;
+    parent.placement = state.placement;
+    parent.job = state.identity.job;
+    parent.world_rank = state.identity.world_rank;
+    parent.world_size = state.identity.world_size;
+    RINGCOMM_TRY_ASSIGN(
+        auto made, create_under(std::move(bootstrap), comm::inherited(state, members, options), &parent));
     return std::optional<Communicator>(std::move(made));
   });
 }

@@ -55,6 +55,12 @@ constexpr std::array kVariables{
         "File or directory that describes this host (lstopo or NCCL XML, ...), instead of what is live."},
     EnvVariable{"RINGCOMM_COSTS", EnvType::text, "",
                 "What ringcomm-perf --calibrate wrote; rank 0's file decides between direct and relay."},
+    EnvVariable{"RINGCOMM_RECORD_DIR", EnvType::text, "",
+                "Folder of the flight records, or off; unset takes /dev/shm/ringcomm-UID."},
+    EnvVariable{"RINGCOMM_RECORD_ENTRIES", EnvType::integer, "4096",
+                "Messages and operations that a rank's flight record holds, 64 bytes each."},
+    EnvVariable{"RINGCOMM_WATCHDOG", EnvType::flag, "1",
+                "On a timeout, mismatch or lost rank print one verdict from all flight records: 1 or 0."},
 };
 
 const EnvVariable* find(std::string_view name) {

@@ -64,10 +64,17 @@ std::shared_ptr<const Machine> two_sockets() {
 /// Whose blocks arrived at this thread's rank, as the recorder sees it.
 thread_local std::vector<int> arrived_here;
 
-class ArrivalSink : public EventSink {
+class ArrivalSink : public EventSink, public ChannelSink {
  public:
-  void record(const Descriptor& descriptor, int peer, OpState state) noexcept override {
-    if (descriptor.op == OpCode::ring_rotate && state == OpState::arrived) arrived_here.push_back(peer);
+  ChannelSink* open_channel(std::span<const int>, std::uint32_t, std::string_view) noexcept override {
+    return this;
+  }
+  void enter(const Descriptor&, std::int64_t, std::string_view) noexcept override {}
+  void leave(const Descriptor&, StatusCode) noexcept override {}
+  void record(Direction direction, const Descriptor& descriptor, int peer, const void*,
+              OpState state) noexcept override {
+    if (direction == Direction::incoming && descriptor.op == OpCode::ring_rotate && state == OpState::arrived)
+      arrived_here.push_back(peer);
   }
 };
 

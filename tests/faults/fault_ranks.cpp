@@ -2,6 +2,7 @@
 #include "faults/fault_ranks.hpp"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -23,8 +24,11 @@ constexpr char kField = '\t';
 std::vector<std::string> names_in(const std::filesystem::path& directory) {
   std::vector<std::string> names;
   std::error_code ignored;
-  for (const auto& item : std::filesystem::directory_iterator(directory, ignored))
-    names.push_back(item.path().filename());
+  // The records of what failed stay, on purpose, in a folder of their own.
+  const std::string records = concat("ringcomm-", ::geteuid());
+  for (const auto& item : std::filesystem::directory_iterator(directory, ignored)) {
+    if (item.path().filename() != records) names.push_back(item.path().filename());
+  }
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -17,6 +17,7 @@ class WrappingChannel final : public TransportChannel {
  public:
   WrappingChannel(std::unique_ptr<TransportChannel> inner, std::shared_ptr<Hook> hook)
       : inner_(std::move(inner)), hook_(std::move(hook)) {}
+  void set_sink(ChannelSink* sink) override { inner_->set_sink(sink); }
   void announce(const Descriptor& descriptor) override { inner_->announce(descriptor); }
   Status run(std::span<const TransportOp> batch, Deadline deadline) override {
     return hook_->run(*inner_, batch, {}, deadline);

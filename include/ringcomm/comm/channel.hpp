@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ringcomm/comm/communicator.hpp"
@@ -19,8 +20,12 @@
 #pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
-/// Whether begin() tells the peers at once, or the caller does so later through transport().announce(), from
-/// the stream that will run the operation.
+namespace plan {
+struct RankPlan;
+}
+
+/// Whether begin() tells the peers at once, or the caller does so later through Channel::enter(), from the
+/// stream that will run the operation.
 enum class Announce : std::uint8_t { now, later };
 
 /// An entered operation; leaving it (destruction) ends the caller's turn on the channel.
@@ -39,6 +44,7 @@ class OperationScope {
   Channel* channel_ = nullptr;
   Descriptor descriptor_{};
   Deadline deadline_{};
+  bool is_entered_ = false;  ///< by begin(), so that leaving the scope ends it
 };
 
 /// Made by Communicator; not movable, so that operations may keep a reference while the communicator lives.
@@ -72,6 +78,15 @@ class Channel {
   /// the communicator's failure.
   Result<OperationScope> begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
                                std::chrono::milliseconds deadline = {}, Announce announce = Announce::now);
+  /// Tells the peers (unless the operation is one of pairs, which count for themselves) and the recorder that
+  /// it begins, on the thread or stream that runs it. begin() has done so with Announce::now.
+  void enter(const Descriptor& descriptor, Deadline deadline, std::string_view call_site) noexcept;
+  /// The recorder only: it has ended, after its last byte, with `code` where it failed.
+  void leave(const Descriptor& descriptor, StatusCode code) noexcept;
+  /// Who is told the states of this channel's messages; null when nobody is.
+  ChannelSink* sink() const;
+  /// Puts the plan of coming operations with this signature into the record, once.
+  void keep_plan(std::uint64_t signature, const plan::RankPlan& slice) noexcept;
   /// Makes `reason` this communicator's failure (unless it has one) and tells all ranks. Returns the failure
   /// in force.
   Status fail(Status reason);

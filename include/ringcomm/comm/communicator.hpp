@@ -41,7 +41,10 @@ struct CommunicatorOptions {
   /// Tried in this order; empty: RINGCOMM_TRANSPORTS, else default_transports().
   std::vector<TransportFactory> transports{};
   WaitStyle wait_style = WaitStyle::automatic;
+  /// Is told what the flight recorder is told; outlives the communicator. May be null.
   EventSink* sink = nullptr;
+  /// Of the flight recorder, 64 bytes each (a power of two). Zero: RINGCOMM_RECORD_ENTRIES, else 4096.
+  std::uint32_t record_entries = 0;
   /// What this host is said to be, for tests and for hosts that hide it. Null: the evidence in
   /// RINGCOMM_TOPO_FILE, else the cores of this host as they are. CPUs that are not here are not bound to.
   std::shared_ptr<const Machine> machine{};
@@ -93,6 +96,11 @@ class Communicator {
   /// wants to.
   const Placement& placement() const;
   std::chrono::milliseconds deadline() const;
+  /// The flight recorder's file, "" when it is off (docs/running.md). It goes with the communicator unless
+  /// that has failed.
+  std::string record_path() const;
+  /// After a failure: what the watchdog makes of it, one sentence; "" when it has nothing to say. Any thread.
+  std::string verdict() const;
   /// [size()] rank at each place of the ring that rotations follow; the same on all ranks. Planned: hosts,
   /// packages and memory nodes are entered once each, and of equal orders the one nearest to 0, 1, 2, ... is
   /// taken.
@@ -116,10 +124,11 @@ class Communicator {
 
  private:
   struct Impl;
+  struct Inherited;  // private to comm
   explicit Communicator(std::unique_ptr<Impl> impl);
-  /// create() for ranks that have a place already; null: by rank.
-  static Result<Communicator> create_at(std::unique_ptr<Bootstrap> bootstrap,
-                                        const CommunicatorOptions& options, const Placement* placement);
+  /// create() for the ranks of a parent; null: without one.
+  static Result<Communicator> create_under(std::unique_ptr<Bootstrap> bootstrap,
+                                           const CommunicatorOptions& options, const Inherited* parent);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -17,14 +17,17 @@ enum class OpState : std::uint8_t { posted = 0, arrived = 1, computed = 2, relea
 /// incoming: take, pull, recv and the release of what was taken. outgoing: offer, send, reclaim.
 enum class Direction : std::uint8_t { incoming, outgoing };
 
-/// What one channel tells. Called on the hot path by one thread or stream at a time: implementations neither
-/// allocate, lock nor throw. Messages of one direction between two ranks keep their order, so a state belongs
-/// to the oldest message of that peer and direction that has not reached it.
+/// What one channel tells. Called on the hot path: implementations neither allocate, lock nor throw. By one
+/// thread or stream at a time, but for computed and released of blocks that arrived in a slot: an overlapped
+/// relay says those from its consumer's thread while its transport goes on in a stream.
+/// Messages of one direction between two ranks keep their order, so a state belongs to the oldest message of
+/// that peer and direction that has neither reached it nor been released; without one it is ignored. Not
+/// every incoming message is computed on (those of a barrier are not).
 class ChannelSink {
  public:
   virtual ~ChannelSink() = default;
-  /// A collective call begins. `deadline_ns`: CLOCK_MONOTONIC, INT64_MAX for none. `call_site`: static text
-  /// or "".
+  /// A collective call begins, on the thread or stream that runs it. `deadline_ns`: CLOCK_MONOTONIC,
+  /// INT64_MAX for none. `call_site`: static text (CallSite), so that equal addresses are equal texts, or "".
   virtual void enter(const Descriptor& descriptor, std::int64_t deadline_ns,
                      std::string_view call_site) noexcept = 0;
   /// It has ended, with `code` where it failed.
@@ -46,10 +49,6 @@ class EventSink {
                                     std::string_view name) noexcept {
     static_cast<void>(members), static_cast<void>(ordinal), static_cast<void>(name);
     return nullptr;
-  }
-  /// Gives way to ChannelSink::record().
-  virtual void record(const Descriptor& descriptor, int peer, OpState state) noexcept {
-    static_cast<void>(descriptor), static_cast<void>(peer), static_cast<void>(state);
   }
 };
 

@@ -54,6 +54,9 @@ struct TransportOp {
   std::size_t bytes = 0;    ///< exact; a peer that offers another size is a mismatch
   Descriptor descriptor{};  ///< what this rank believes; compared with the peer's
   RemoteView* view = nullptr;  ///< take: filled in
+  /// pull, recv, and the release of a pull: what arrived is read later by the caller, who then tells the
+  /// channel's sink that it is computed and released.
+  bool is_read_later = false;
 };
 
 /// Names a channel: the same on all members. Members are ranks of the communicator.
@@ -67,6 +70,9 @@ struct ChannelKey {
 class TransportChannel {
  public:
   virtual ~TransportChannel() = default;
+  /// Where the states of messages go; before the first use. The sink may be null and outlives the channel. A
+  /// transport that does not override this records none.
+  virtual void set_sink(ChannelSink* sink) { static_cast<void>(sink); }
   /// Says which operation this rank has entered, so that a peer that waits for something else finds out.
   virtual void announce(const Descriptor& descriptor) = 0;
   /// Runs the batch in order and returns when it is complete. Sends and recvs of one batch proceed together.
@@ -94,9 +100,21 @@ enum class WaitStyle : std::uint8_t {
   oversubscribed,  ///< at most 50 pauses, then yield some hundred times, then futex
 };
 
+/// Hears of a rank's failure where the transport finds it.
+class FailureListener {
+ public:
+  virtual ~FailureListener() = default;
+  /// This rank has found something (not: aborts) and is about to tell its peers. What is returned is told:
+  /// the same code, with more in its message. Any thread; may take some 300 ms.
+  virtual Status explain(Status found, int culprit) noexcept = 0;
+  /// The failure in force from now on, found here or told by a peer; `culprit` -1 where nobody is named.
+  /// Once, any thread. Does not block, and calls nothing of the transport.
+  virtual void on_failure(const Status& failure, int culprit) noexcept = 0;
+};
+
 struct TransportOptions {
   WaitStyle wait_style = WaitStyle::automatic;
-  EventSink* sink = nullptr;  ///< may be null; outlives the transport
+  FailureListener* listener = nullptr;  ///< may be null; outlives the transport and its channels
 };
 
 /// One rank's end of one communicator's connections.

@@ -17,7 +17,7 @@ Endpoint::Endpoint(const Setup& setup, std::unique_ptr<PeerMemory> memory)
       control_bytes_(control_segment_bytes(setup.size)),
       control_(memory_->own_control(), control_bytes_),
       segments_(setup.size, control_.header().segments, *memory_),
-      failure_(setup.rank) {
+      failure_(setup.rank, setup.options.listener) {
   for (int r = 0; r < setup.size; ++r)
     peers_.push_back(reinterpret_cast<const ControlHeader*>(memory_->control(r)));
   IdentityBlock& identity = control_.header().identity;
@@ -29,11 +29,25 @@ Endpoint::Endpoint(const Setup& setup, std::unique_ptr<PeerMemory> memory)
 
 Endpoint::~Endpoint() { leave(); }
 
-Status Endpoint::check_peers(const Descriptor* waited_in) {
+Status Endpoint::adopt_any() {
   if (failure_.is_set()) return failure_.status();
   for (int r = 0; r < setup_.size; ++r) {
     if (r != setup_.rank && life_of(r) == Life::failed) return adopt(r);
   }
+  return {};
+}
+
+Status Endpoint::fail(Status status, int culprit) {
+  if (is_forked_copy()) return status;
+  if (setup_.options.listener != nullptr && !failure_.is_set()) {
+    status = setup_.options.listener->explain(std::move(status), culprit);
+    RINGCOMM_TRY(adopt_any());  // who was quicker has told everybody else
+  }
+  return failure_.fail({std::move(status), culprit, setup_.rank});
+}
+
+Status Endpoint::check_peers(const Descriptor* waited_in) {
+  RINGCOMM_TRY(adopt_any());
   int culprit = -1;
   Status alive = memory_->check_alive(culprit);
   if (alive.is_ok()) return alive;

@@ -35,7 +35,6 @@ class Endpoint {
   int rank() const { return setup_.rank; }
   int size() const { return setup_.size; }
   const WaitPolicy& policy() const { return policy_; }
-  EventSink* sink() const { return setup_.options.sink; }
   FutexScope futex_scope() const { return memory_->futex_scope(); }
   SegmentTable& segments() { return segments_; }
   Failure& failure() { return failure_; }
@@ -48,8 +47,11 @@ class Endpoint {
   Status check_peers(const Descriptor* waited_in = nullptr);
   /// Takes over the failure of a rank whose life is `failed`.
   Status adopt(int rank) { return failure_.fail(read_failure(peer(rank).state)); }
-  Status fail(Status status, int culprit) {
-    return is_forked_copy() ? status : failure_.fail({std::move(status), culprit, setup_.rank});
+  /// What this rank has found, explained by the listener before the peers are told.
+  Status fail(Status status, int culprit);
+  /// Never blocks.
+  Status abort(Status reason) {
+    return is_forked_copy() ? reason : failure_.fail({std::move(reason), setup_.rank, setup_.rank});
   }
 
   struct OpenChannel {
@@ -73,6 +75,7 @@ class Endpoint {
   bool is_forked_copy() const { return fork_generation_ != fork_generation(); }
 
  private:
+  Status adopt_any();
   Status find_members(OpenChannel& channel, const ChannelKey& key, Deadline deadline);
   Status explain_missing(const OpenChannel& channel, const ChannelKey& key, std::int64_t waited_ns);
 

@@ -40,6 +40,7 @@ Status Failure::fail(const FailureReport& report) {
     report_ = report;
     is_set_.store(true, std::memory_order_release);
     if (block_ != nullptr) tell();
+    if (listener_ != nullptr) listener_->on_failure(report_.status, report_.culprit);
   }
   if (report_.reporter == rank_ || report_.reporter < 0) return report_.status;
   return {report_.status.code(), concat(report_.status.message(), " (told by rank ", report_.reporter, ")")};

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "ringcomm/core/status.hpp"
+#include "ringcomm/transport/transport.hpp"
 #include "transport/common/control_layout.hpp"
 
 namespace ringcomm::inline v0::transport {
@@ -21,7 +22,8 @@ struct FailureReport {
 /// Any thread; nothing here waits for another rank.
 class Failure {
  public:
-  explicit Failure(int rank) : rank_(rank) {}
+  /// `listener` may be null.
+  Failure(int rank, FailureListener* listener) : rank_(rank), listener_(listener) {}
   /// Until then failures are kept but not told.
   void publish_in(StateBlock& block);
   /// Makes the report this rank's failure unless it has one, and returns the one in force.
@@ -34,6 +36,7 @@ class Failure {
  private:
   void tell();
   const int rank_;
+  FailureListener* const listener_;
   std::atomic<bool> is_set_{false};
   mutable std::mutex mutex_;
   StateBlock* block_ = nullptr;

@@ -18,6 +18,8 @@ bool is_source(const TransportOp& op) {
   return op.kind == TransportOpKind::send || op.kind == TransportOpKind::offer;
 }
 
+bool is_outgoing(const TransportOp& op) { return is_source(op) || op.kind == TransportOpKind::reclaim; }
+
 bool has_address(const TransportOp& op) {
   return is_source(op) || op.kind == TransportOpKind::pull || op.kind == TransportOpKind::recv;
 }
@@ -29,7 +31,6 @@ std::string_view name_of(ParcelKind kind) { return kind == ParcelKind::offer ? "
 LaneChannel::LaneChannel(std::shared_ptr<Endpoint> endpoint, Endpoint::OpenChannel channel)
     : endpoint_(std::move(endpoint)),
       lease_(std::move(channel.lease)),
-      sink_(endpoint_->sink()),
       policy_(endpoint_->policy()),
       members_(lease_.members.size()) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -82,7 +83,7 @@ Status LaneChannel::run(std::span<const TransportOp> batch, Deadline deadline) {
     Status status = is_two_sided(batch[i]) ? run_group(batch.subspan(i, next - i), deadline)
                                            : run_one(batch[i], deadline);
     if (!status.is_ok()) [[unlikely]] {
-      record(batch[i].descriptor, member(batch[i].peer), OpState::failed);
+      record(is_outgoing(batch[i]) ? Direction::outgoing : Direction::incoming, batch[i], OpState::failed);
       return status;
     }
     i = next;
@@ -144,7 +145,7 @@ Status LaneChannel::offer(const TransportOp& op, Deadline deadline) {
 
 void LaneChannel::post(const TransportOp& op, Member& m, ParcelKind kind, const BlockAddress& address) {
   // Recorded and counted first: the peer may finish the operation before post() returns.
-  record(op.descriptor, m, OpState::posted);
+  record(Direction::outgoing, op, OpState::posted);
   counters_.messages.add(1);
   counters_.bytes_offered.add(op.bytes);
   m.lane.post(op.descriptor, address, kind);
@@ -152,9 +153,11 @@ void LaneChannel::post(const TransportOp& op, Member& m, ParcelKind kind, const 
 
 Status LaneChannel::take(const TransportOp& op, Deadline deadline) {
   Member& m = member(op.peer);
+  record(Direction::incoming, op, OpState::posted);
   if (!m.lane.has_parcel()) RINGCOMM_TRY(wait(m, Sleeping::on_data, op.descriptor, deadline));
   const std::byte* data = nullptr;
   RINGCOMM_TRY(open_parcel(op, m, ParcelKind::offer, data));
+  record(Direction::incoming, op, OpState::arrived);
   *op.view = {.data = data, .bytes = op.bytes};
   m.lane.count_take();
   m.lane.consume();
@@ -164,10 +167,12 @@ Status LaneChannel::take(const TransportOp& op, Deadline deadline) {
 
 Status LaneChannel::pull(const TransportOp& op, Deadline deadline) {
   Member& m = member(op.peer);
+  record(Direction::incoming, op, OpState::posted);
   if (!m.lane.has_parcel()) RINGCOMM_TRY(wait(m, Sleeping::on_data, op.descriptor, deadline));
   const std::byte* data = nullptr;
   RINGCOMM_TRY(open_parcel(op, m, ParcelKind::offer, data));
   copy_in(op, data);
+  record(Direction::incoming, op, OpState::arrived);
   m.lane.count_take();
   m.lane.consume();
   return {};
@@ -181,7 +186,7 @@ Status LaneChannel::release(const TransportOp& op) {
   }
   m.lane.release(op.descriptor);
   if (!m.viewed.empty() && m.lane.unreleased() == 0) m.viewed.clear();
-  record(op.descriptor, m, OpState::released);
+  if (!op.is_read_later) record(Direction::incoming, op, OpState::released);
   return {};
 }
 
@@ -198,6 +203,7 @@ Status LaneChannel::reclaim(const TransportOp& op, Deadline deadline) {
     if (!differs.is_ok()) return fail(std::move(differs), m);
   }
   m.lane.reclaim();
+  record(Direction::outgoing, op, OpState::released);
   return {};
 }
 
@@ -238,9 +244,7 @@ Status LaneChannel::open_parcel(const TransportOp& op, Member& m, ParcelKind kin
                                 " expects ", op.bytes, ", rank ", m.rank, " posted ", parcel.address.bytes)),
         m);
   }
-  RINGCOMM_TRY(find_data(parcel.address, m, data));
-  record(op.descriptor, m, OpState::arrived);
-  return {};
+  return find_data(parcel.address, m, data);
 }
 
 Status LaneChannel::find_data(const BlockAddress& address, Member& m, const std::byte*& data) {

@@ -19,6 +19,7 @@ class LaneChannel final : public TransportChannel {
   LaneChannel(std::shared_ptr<Endpoint> endpoint, Endpoint::OpenChannel channel);
   ~LaneChannel() override;
 
+  void set_sink(ChannelSink* sink) override { sink_ = sink; }
   void announce(const Descriptor& descriptor) override;
   Status run(std::span<const TransportOp> batch, Deadline deadline) override;
 
@@ -97,13 +98,14 @@ class LaneChannel final : public TransportChannel {
   Status fail(Status status, const Member& culprit) {
     return endpoint_->fail(std::move(status), culprit.rank);
   }
-  void record(const Descriptor& descriptor, const Member& m, OpState state) {
-    if (sink_ != nullptr) sink_->record(descriptor, m.rank, state);
+  void record(Direction direction, const TransportOp& op, OpState state) {
+    if (sink_ != nullptr) sink_->record(direction, op.descriptor, member(op.peer).rank, op.address, state);
   }
+  void record_sends_done(std::span<const TransportOp> group);
 
   std::shared_ptr<Endpoint> endpoint_;
   ControlSegment::Lease lease_;
-  EventSink* sink_;
+  ChannelSink* sink_ = nullptr;
   WaitPolicy policy_;
   std::vector<Member> members_;
   int position_ = 0;

@@ -21,19 +21,31 @@ Status LaneChannel::run_group(std::span<const TransportOp> group, Deadline deadl
     m.next_send = find_next(group, TransportOpKind::send, position_of(m), 0);
     m.next_receive = find_next(group, TransportOpKind::recv, position_of(m), 0);
   }
+  for (const TransportOp& op : group)
+    if (op.kind == TransportOpKind::recv) record(Direction::incoming, op, OpState::posted);
   Status moved;
   const auto ready = [&] {
     bool is_done = false;
     moved = advance(group, is_done);
     return is_done || !moved.is_ok();
   };
-  if (ready()) return moved;
+  if (ready()) {
+    if (moved.is_ok()) record_sends_done(group);
+    return moved;
+  }
   std::int64_t started_ns = 0;
   Status waited = wait_until(
       policy_, ready, [&] { return look_around(group, deadline, started_ns); },
       [&] { sleep(group, deadline); });
   say_awaited(nullptr);
-  return waited.is_ok() ? moved : waited;
+  if (waited.is_ok()) waited = moved;
+  if (waited.is_ok()) record_sends_done(group);
+  return waited;
+}
+
+void LaneChannel::record_sends_done(std::span<const TransportOp> group) {
+  for (const TransportOp& op : group)
+    if (op.kind == TransportOpKind::send) record(Direction::outgoing, op, OpState::released);
 }
 
 Status LaneChannel::advance(std::span<const TransportOp> group, bool& is_done) {
@@ -65,7 +77,8 @@ Status LaneChannel::advance_receives(Member& m, std::span<const TransportOp> gro
     copy_in(op, data);
     m.lane.consume();
     m.lane.complete_receive();
-    record(op.descriptor, m, OpState::released);
+    record(Direction::incoming, op, OpState::arrived);
+    if (!op.is_read_later) record(Direction::incoming, op, OpState::released);
     m.next_receive = find_next(group, TransportOpKind::recv, position_of(m), m.next_receive + 1);
   }
   return {};

@@ -27,7 +27,7 @@ void LaneTransport::start(int rank, int size, const TransportOptions& options,
       std::move(memory));
   const std::lock_guard lock(mutex_);
   endpoint_ = std::move(made);
-  if (!early_abort_.is_ok()) (void)endpoint_->fail(early_abort_, rank);
+  if (!early_abort_.is_ok()) (void)endpoint_->abort(early_abort_);
 }
 
 std::shared_ptr<Endpoint> LaneTransport::endpoint() const {
@@ -64,7 +64,7 @@ void LaneTransport::abort(Status reason) {
   if (endpoint_ == nullptr) {
     if (early_abort_.is_ok()) early_abort_ = std::move(reason);
   } else {
-    (void)endpoint_->fail(std::move(reason), endpoint_->rank());
+    (void)endpoint_->abort(std::move(reason));
   }
 }
 

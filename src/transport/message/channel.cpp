@@ -22,7 +22,7 @@ std::uint64_t tag_of(std::uint32_t channel, std::uint32_t parcel) {
 }  // namespace
 
 MessageChannel::MessageChannel(std::shared_ptr<Core> core, const std::vector<int>& members)
-    : core_(std::move(core)), sink_(core_->sink()), lanes_(members.size()) {
+    : core_(std::move(core)), lanes_(members.size()) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     lanes_[i].rank = members[i];
     if (members[i] == core_->rank()) position_ = i;
@@ -56,7 +56,7 @@ Status MessageChannel::run(std::span<const TransportOp> batch, Deadline deadline
   Turn turn(*core_);
   Status status = run_batch(batch, deadline, turn);
   if (!status.is_ok()) [[unlikely]]
-    record(batch.front().descriptor, lane(batch.front().peer), OpState::failed);
+    record(batch.front(), OpState::failed);
   return status;
 }
 
@@ -93,6 +93,8 @@ void MessageChannel::chain(std::span<const TransportOp> batch) {
     next_[i] = first;
     first = i;
   }
+  for (const TransportOp& op : batch)
+    if (op.kind == TransportOpKind::recv) record(op, OpState::posted);
 }
 
 Status MessageChannel::advance(std::span<const TransportOp> batch, bool& is_done) {
@@ -118,7 +120,7 @@ Status MessageChannel::advance_sends(Lane& l, std::span<const TransportOp> batch
 }
 
 Status MessageChannel::post(const TransportOp& op, Lane& l) {
-  record(op.descriptor, l, OpState::posted);
+  record(op, OpState::posted);
   core_->counters().messages.add(1);
   core_->counters().bytes_offered.add(op.bytes);
   const bool is_inline = op.bytes <= kInlineBytesMax;
@@ -131,7 +133,10 @@ Status MessageChannel::post(const TransportOp& op, Lane& l) {
   writer.add(ParcelBody{.descriptor = op.descriptor, .bytes = op.bytes, .tag = tag});
   if (is_inline) writer.add_bytes(op.address, op.bytes);
   RINGCOMM_TRY(core_->send(l.rank, writer.bytes()));
-  if (is_inline) return {};
+  if (is_inline) {
+    record(op, OpState::released);
+    return {};
+  }
   const Result<TransferId> sent = core_->port().send(l.rank, tag, op.address, op.bytes);
   if (!sent.is_ok()) return fail(sent.status(), l);
   transfers_.push_back({.id = sent.value(), .lane = &l, .op = &op});
@@ -140,7 +145,7 @@ Status MessageChannel::post(const TransportOp& op, Lane& l) {
 }
 
 Status MessageChannel::post_to_self(const TransportOp& op, Lane& l) {
-  record(op.descriptor, l, OpState::posted);
+  record(op, OpState::posted);
   core_->counters().messages.add(1);
   core_->counters().bytes_offered.add(op.bytes);
   Parcel* parcel = core_->pool().take();
@@ -149,8 +154,9 @@ Status MessageChannel::post_to_self(const TransportOp& op, Lane& l) {
   if (op.bytes > kInlineBytesMax) {
     parcel->local = op.address;  // this send lasts until it is received
     ++l.sending;
-  } else if (op.bytes > 0) {
-    std::memcpy(parcel->inline_block.data(), op.address, op.bytes);
+  } else {
+    if (op.bytes > 0) std::memcpy(parcel->inline_block.data(), op.address, op.bytes);
+    record(op, OpState::released);
   }
   l.parcels.push(parcel);
   ++l.posted;
@@ -179,12 +185,15 @@ Status MessageChannel::receive(const TransportOp& op, Lane& l, const Parcel& par
                                 " expects ", op.bytes, ", rank ", l.rank, " posted ", parcel.bytes)),
         l);
   }
-  record(op.descriptor, l, OpState::arrived);
   if (op.bytes <= kInlineBytesMax || parcel.local != nullptr) {
     const std::byte* block = parcel.local != nullptr ? parcel.local : parcel.inline_block.data();
     if (op.bytes > 0) std::memmove(op.address, block, op.bytes);
-    if (parcel.local != nullptr) --l.sending;
-    finish_receive(op, l);
+    if (parcel.local != nullptr) {
+      --l.sending;
+      if (sink_ != nullptr)
+        sink_->record(Direction::outgoing, parcel.descriptor, l.rank, parcel.local, OpState::released);
+    }
+    finish_receive(op);
     return {};
   }
   const Result<TransferId> posted = core_->port().receive(l.rank, parcel.tag, op.address, op.bytes);
@@ -194,9 +203,10 @@ Status MessageChannel::receive(const TransportOp& op, Lane& l, const Parcel& par
   return {};
 }
 
-void MessageChannel::finish_receive(const TransportOp& op, const Lane& l) {
+void MessageChannel::finish_receive(const TransportOp& op) {
   core_->counters().bytes_copied.add(op.bytes);
-  record(op.descriptor, l, OpState::released);
+  record(op, OpState::arrived);
+  if (!op.is_read_later) record(op, OpState::released);
 }
 
 Status MessageChannel::advance_transfers() {
@@ -211,9 +221,10 @@ Status MessageChannel::advance_transfers() {
     }
     if (transfer.op->kind == TransportOpKind::send) {
       --l.sending;
+      record(*transfer.op, OpState::released);
     } else {
       --l.receiving;
-      finish_receive(*transfer.op, l);
+      finish_receive(*transfer.op);
     }
     transfer = transfers_.back();
     transfers_.pop_back();

@@ -27,6 +27,7 @@ class MessageChannel final : public TransportChannel {
   MessageChannel(std::shared_ptr<Core> core, const std::vector<int>& members);
   ~MessageChannel() override;
 
+  void set_sink(ChannelSink* sink) override { sink_ = sink; }
   void announce(const Descriptor& descriptor) override;
   Status run(std::span<const TransportOp> batch, Deadline deadline) override;
 
@@ -87,7 +88,7 @@ class MessageChannel final : public TransportChannel {
   Status post(const TransportOp& op, Lane& l);
   Status post_to_self(const TransportOp& op, Lane& l);
   Status receive(const TransportOp& op, Lane& l, const Parcel& parcel);
-  void finish_receive(const TransportOp& op, const Lane& l);
+  void finish_receive(const TransportOp& op);
   Status give_credit(Lane& l);
 
   void on_parcel(Lane& l, const Message& message);
@@ -108,12 +109,14 @@ class MessageChannel final : public TransportChannel {
   void tell(std::uint32_t awaits);
 
   Status fail(Status status, const Lane& culprit) { return core_->fail(std::move(status), culprit.rank); }
-  void record(const Descriptor& descriptor, const Lane& l, OpState state) {
-    if (sink_ != nullptr) sink_->record(descriptor, l.rank, state);
+  void record(const TransportOp& op, OpState state) {
+    if (sink_ == nullptr) return;
+    const auto direction = op.kind == TransportOpKind::send ? Direction::outgoing : Direction::incoming;
+    sink_->record(direction, op.descriptor, lane(op.peer).rank, op.address, state);
   }
 
   std::shared_ptr<Core> core_;
-  EventSink* sink_;
+  ChannelSink* sink_ = nullptr;
   std::uint32_t number_ = 0;
   std::vector<Lane> lanes_;
   std::size_t position_ = 0;

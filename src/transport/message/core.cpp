@@ -22,7 +22,7 @@ Core::Core(const Setup& setup, std::unique_ptr<MessagePort> port)
     : setup_(setup),
       policy_(wait_policy(setup.options.wait_style, setup.ranks_on_host)),
       port_(std::move(port)),
-      failure_(setup.rank),
+      failure_(setup.rank, setup.options.listener),
       peers_(static_cast<std::size_t>(setup.size)) {
   failure_.publish_in(state_);
 }
@@ -40,12 +40,14 @@ Status Core::connect(Bootstrap& bootstrap, Deadline deadline) {
 
 Status Core::fail(Status status, int culprit) {
   if (is_forked_copy()) return status;
+  if (setup_.options.listener != nullptr && !failure_.is_set())
+    status = setup_.options.listener->explain(std::move(status), culprit);
   return failure_.fail({.status = std::move(status), .culprit = culprit, .reporter = setup_.rank});
 }
 
 void Core::abort(Status reason) {
   if (is_forked_copy()) return;
-  (void)fail(std::move(reason), setup_.rank);
+  (void)failure_.fail({.status = std::move(reason), .culprit = setup_.rank, .reporter = setup_.rank});
   if (!is_connected_.load()) return;
   // Either the lock is free, or its holder is woken and tells; a holder that is just leaving may not.
   for (int attempt = 0; attempt < kAbortAttempts; ++attempt) {

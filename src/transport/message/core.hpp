@@ -44,14 +44,14 @@ class Core final : public MessageSink {
 
   int rank() const { return setup_.rank; }
   int size() const { return setup_.size; }
-  EventSink* sink() const { return setup_.options.sink; }
   MessagePort& port() { return *port_; }
   ParcelPool& pool() { return pool_; }
   LiveCounters& counters() { return counters_; }  ///< added to with the lock, read without
   /// True in a forked child: the network's state belongs to the parent.
   bool is_forked_copy() const { return fork_generation_ != fork_generation(); }
 
-  /// Without the lock too. The first failure stays; settle() tells it.
+  /// What this rank has found; the listener explains it. Without the lock too. The first failure stays;
+  /// settle() tells it.
   Status fail(Status status, int culprit);
   bool has_failed() const { return failure_.is_set(); }
   Status failure() const { return failure_.status(); }
