@@ -22,8 +22,7 @@ struct FailureReport {
 /// Any thread; nothing here waits for another rank.
 class Failure {
  public:
-  /// `listener` may be null.
-  Failure(int rank, FailureListener* listener) : rank_(rank), listener_(listener) {}
+  explicit Failure(int rank, FailureListener* listener = nullptr) : rank_(rank), listener_(listener) {}
   /// Until then failures are kept but not told.
   void publish_in(StateBlock& block);
   /// Makes the report this rank's failure unless it has one, and returns the one in force.
