@@ -46,6 +46,25 @@ FUNCTION_EXCEPTIONS = {}
 
 # Source files without a test file of the same name: which tests cover them (lint.mirror).
 MIRROR_EXCEPTIONS = {
+    # tests/diag/evidence_text/: readers are tested by theme
+    "src/diag/evidence/text/facts.cpp": "watchdog_test",
+    "src/diag/evidence/text/fingerprint.cpp": "process_text_test",
+    "src/diag/evidence/text/gloo.cpp": "process_text_test",
+    "src/diag/evidence/text/glue.cpp": "prefix_test",
+    "src/diag/evidence/text/heading.cpp": "process_text_test, prefix_test",
+    "src/diag/evidence/text/kernel.cpp": "process_text_test",
+    "src/diag/evidence/text/launcher.cpp": "process_text_test",
+    "src/diag/evidence/text/nccl_message.cpp": "nccl_test",
+    "src/diag/evidence/text/nccl_warning.cpp": "nccl_test",
+    "src/diag/evidence/text/progress.cpp": "process_text_test",
+    "src/diag/evidence/text/read_text.cpp": "process_text_test, watchdog_test",
+    "src/diag/evidence/text/readers.cpp": "process_text_test",
+    "src/diag/evidence/text/scan.cpp": "prefix_test",
+    "src/diag/evidence/text/stack.cpp": "process_text_test",
+    "src/diag/evidence/text/test_program.cpp": "process_text_test",
+    "src/diag/evidence/text/timestamp.cpp": "prefix_test",
+    "src/diag/evidence/text/topology_text.cpp": "process_text_test",
+    "src/diag/evidence/text/traceback.cpp": "process_text_test",
     # tests/diag/explain_groups/: facts joined, and rules by theme
     "src/diag/explain/groups/creation.cpp": "signatures_test",
     "src/diag/explain/groups/cycles.cpp": "waits_test",

@@ -62,7 +62,8 @@ class FingerprintReader final : public LineReader {
  public:
   bool read(const Line& line, Facts& facts) override {
     if (contains(line.text, kFingerprint)) return read_mismatch(line.text, facts);
-    if (contains_ignoring_case(line.text, "monitoredbarrier")) return read_barrier(line.text, facts);
+    if (contains(line.text, "onitoredBarrier") || contains(line.text, "monitored_barrier"))
+      return read_barrier(line.text, facts);
     return false;
   }
 

@@ -16,7 +16,8 @@ constexpr std::string_view kGroup = "gloo";
 class GlooReader final : public LineReader {
  public:
   bool read(const Line& line, Facts& facts) override {
-    const bool is_gloo = contains_ignoring_case(line.text, "gloo");
+    const bool is_gloo =
+        contains(line.text, "gloo") || contains(line.text, "Gloo") || contains(line.text, "GLOO");
     const auto waited = number_after(line.text, "Timed out waiting ");
     const bool is_closed =
         contains(line.text, "onnection closed by peer") || contains(line.text, "onnection reset by peer");

@@ -74,7 +74,7 @@ class KernelReader final : public LineReader {
     const auto sxid = after(text, "SXid (");
     const std::size_t end = sxid ? sxid->find(')') : std::string_view::npos;
     if (end == std::string_view::npos) {
-      const bool is_fabric = contains_ignoring_case(text, "fabric") || contains(text, "nvswitch");
+      const bool is_fabric = contains(text, "abric") || contains(text, "nvswitch");
       if (!is_fabric || !contains_ignoring_case(text, "nvlink") || !contains_ignoring_case(text, "error"))
         return false;
       return add(EventKind::nvlink_error, std::move(who), 0, "fabric manager", text, "fabric_manager_log",
@@ -146,7 +146,7 @@ class KernelReader final : public LineReader {
       return add(EventKind::other, std::move(who), 0, concat("AER", trimmed(rest).substr(0, 100)), text,
                  "dmesg", facts);
     }
-    if (!contains_ignoring_case(text, "nic link is down") && !contains(text, "Lost carrier")) return false;
+    if (!contains(text, "NIC Link is Down") && !contains(text, "Lost carrier")) return false;
     return add(EventKind::port_error, std::move(who), 0, text.substr(0, 80), text, "dmesg", facts);
   }
 };

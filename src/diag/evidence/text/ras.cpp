@@ -64,7 +64,6 @@ class RasReader final : public LineReader {
     if (text.starts_with("Group") && contains(text, "Comms") && contains(text, "Ranks")) {
       if (has_table_) begin_snapshot(facts);
       is_ras_ = has_table_ = is_in_table_ = true;
-      choose_snapshot(facts);
       return true;
     }
     if (text == "Job summary" || text.starts_with("Communicators... (")) {
@@ -92,16 +91,6 @@ class RasReader final : public LineReader {
     }
     has_table_ = is_in_table_ = is_in_total_ = false;
     section_.clear();
-  }
-
-  /// A RAS report that another file held is an earlier snapshot of the same job.
-  void choose_snapshot(Facts& facts) {
-    if (is_placed_) return;
-    is_placed_ = true;
-    for (const EventFact& event : facts.evidence().events) {
-      if (event.source.file != facts.file_index() && event.detail.starts_with(kSnapshotWord))
-        snapshot_ = std::max(snapshot_, event.snapshot + 1);
-    }
   }
 
   bool read_body(std::string_view text, Facts& facts) {
@@ -355,7 +344,6 @@ class RasReader final : public LineReader {
   bool has_table_ = false;
   bool is_in_table_ = false;
   bool is_in_total_ = false;
-  bool is_placed_ = false;
   bool is_block_open_ = false;
   bool is_garbage_ = false;
 };

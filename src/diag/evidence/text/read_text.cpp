@@ -10,9 +10,8 @@
 #include "diag/evidence/text/topology_text.hpp"
 
 namespace ringcomm::inline v0::diag {
+namespace text {
 namespace {
-
-using namespace text;  // NOLINT(google-build-using-namespace): the readers' own names
 
 constexpr std::size_t kMessageMax = 65536;  ///< no line that anybody reads is longer
 constexpr int kWrappedMax = 6;              ///< lines of one wrapped message
@@ -132,7 +131,10 @@ class TextReader {
 };
 
 }  // namespace
+}  // namespace text
 
-Status read_text(const RawFile& file, HangEvidence& evidence) { return TextReader(file, evidence).read(); }
+Status read_text(const RawFile& file, HangEvidence& evidence) {
+  return text::TextReader(file, evidence).read();
+}
 
 }  // namespace ringcomm::inline v0::diag
