@@ -67,7 +67,7 @@ std::string group_of_rank(const SideEvidence& side, const Who& who) {
   for (const GroupPicture& group : side.picture().groups) {
     if (group.member_of(index) == kUnknown) continue;
     if (!label.empty()) return {};
-    label = group.label;
+    label = text_of(group);
   }
   return label;
 }

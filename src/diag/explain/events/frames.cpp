@@ -104,8 +104,8 @@ bool is_library_thread(const StackFact& stack) {
 }
 
 bool is_main_thread(const StackFact& stack) {
-  return has_text(stack.thread, "MainThread") || has_text(stack.thread, "main") ||
-         has_text(stack.thread, "Thread 1 ") || stack.thread == "1";
+  return has_text(stack.thread, "main") || stack.thread == "current" || stack.thread == "thread 1" ||
+         stack.thread == "1";
 }
 
 FrameFinding finding_of(const StackFact& stack) {

@@ -98,7 +98,14 @@ void add(const SideEvidence& side, std::vector<Candidate>& out, const Limit& lim
 void explain_limits(const SideEvidence& side, std::vector<Candidate>& out) {
   add(side, out, kShm, side.of(EventKind::shm_failed));
   add(side, out, kMemlock, side.of(EventKind::memlock_failed));
-  if (is_at_start(side)) add(side, out, kGpuMemory, side.of(EventKind::cuda_oom));
+  std::vector<const EventFact*> memory;
+  for (const EventFact* event : side.of(EventKind::cuda_oom)) {
+    // A framework's exception is of the training step.
+    const bool is_exception =
+        has_text(event->text, "OutOfMemoryError") || has_text(event->text, "CUDA out of memory");
+    if (!is_exception && is_at_start(side)) memory.push_back(event);
+  }
+  add(side, out, kGpuMemory, memory);
   std::vector<const EventFact*> files;
   for (const EventKind kind : {EventKind::system_error, EventKind::exception, EventKind::other}) {
     for (const EventFact* event : side.of(kind)) {

@@ -42,18 +42,10 @@ std::string_view meaning_of(std::int64_t status) {
 std::string end_text(const SideEvidence& side, const Who& who, std::string_view gid) {
   std::string text = who.host.empty() ? who.address : who.host;
   if (text.empty()) text = side.label_of(who);
+  if (text == gid) gid = {};
   const std::string gpu = who.gpu == kUnknown ? std::string() : concat("GPU ", who.gpu);
   if (gid.empty() && gpu.empty()) return text;
   return concat(text, " (", gid, gid.empty() || gpu.empty() ? "" : ", ", gpu, ')');
-}
-
-/// "::ffff:192.0.2.182" behind "localGid " of a line.
-std::string_view gid_in(std::string_view text, std::string_view word) {
-  const std::size_t at = text.find(word);
-  if (at == std::string_view::npos) return {};
-  std::string_view rest = text.substr(at + word.size());
-  while (!rest.empty() && (rest.front() == ' ' || rest.front() == 's')) rest.remove_prefix(1);
-  return rest.substr(0, rest.find_first_of(" ,)"));
 }
 
 std::vector<std::string> hosts_of(const std::vector<const EventFact*>& events) {
@@ -110,10 +102,8 @@ void explain_path(const SideEvidence& side, const std::vector<const EventFact*>&
     add_quote(side, verdict, event->source, event->text,
               event->code == kFlush ? "a consequence: flush of the same queue" : "later");
   }
-  const std::string here = end_text(side, first.who, gid_in(first.text, "localGid"));
-  Who other = first.peer;
-  other.gpu = kUnknown;
-  const std::string there = end_text(side, other, gid_in(first.text, "remoteGid"));
+  const std::string here = end_text(side, first.who, first.who.address);
+  const std::string there = end_text(side, first.peer, first.peer.name);
   verdict.suspects = {concat("link between ", here, " and peer ", there)};
   verdict.victims = side.others({});
   verdict.title = concat("The path between ", here, " and ", there, " failed: ", meaning_of(first.code),

@@ -42,14 +42,8 @@ Absence absence_of(const SideEvidence& side, const std::vector<const EventFact*>
 std::string group_of(const SideEvidence& side, const Absence& absence) {
   for (const EventFact* event : absence.events) {
     if (event->group.empty()) continue;
-    for (const GroupPicture& group : side.picture().groups) {
-      if (group.unique_id != event->group && group.name != event->group) continue;
-      if (!group.name.empty() && !group.unique_id.empty() && group.name != group.unique_id) {
-        return concat(group.name, " (", group.unique_id, ')');
-      }
-      return group.unique_id.empty() ? group.name : group.unique_id;
-    }
-    return event->group;
+    const int index = side.picture().group_of(event->who, event->source, event->group);
+    return index == kUnknown ? event->group : side.picture().groups[static_cast<std::size_t>(index)].label;
   }
   return {};
 }

@@ -118,6 +118,48 @@ void explain_no_connection(const SideEvidence& side, std::vector<Candidate>& out
   out.push_back(std::move(candidate));
 }
 
+/// "docker0" of "interface docker0 172.17.0.2".
+std::string_view interface_of(const EventFact& event) {
+  constexpr std::string_view kWord = "interface ";
+  std::string_view text = event.detail;
+  if (!text.starts_with(kWord)) return {};
+  text.remove_prefix(kWord.size());
+  return text.substr(0, text.find(' '));
+}
+
+bool is_private_interface(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kPrivate{"lo",  "docker", "veth", "virbr",  "br-",
+                                                     "cni", "tun",    "tap",  "flannel"};
+  return std::any_of(kPrivate.begin(), kPrivate.end(),
+                     [name](std::string_view word) { return name.starts_with(word); });
+}
+
+/// An interface that no other host reaches, chosen by ranks of several hosts or by one that gets no answer.
+void explain_private_interface(const SideEvidence& side, std::vector<Candidate>& out) {
+  std::set<std::string> hosts;
+  const EventFact* first = nullptr;
+  for (const EventFact* event : side.of(EventKind::other)) {
+    const std::string_view name = interface_of(*event);
+    if (name.empty()) continue;
+    hosts.insert(event->who.host);
+    if (first == nullptr && is_private_interface(name)) first = event;
+  }
+  const bool has_failed = side.has(EventKind::connect_failed) || side.has(EventKind::no_route);
+  if (first == nullptr || (hosts.size() < 2 && !has_failed) || side.has(EventKind::init_complete)) return;
+  const std::string name(interface_of(*first));
+  Candidate candidate = candidate_of(side, FaultKind::net_config, Grade::likely, Weight::strong,
+                                     "private_interface", first, "no other host reaches this interface");
+  Verdict& verdict = candidate.verdict;
+  verdict.suspects = {concat("interface ", name, first->who.host.empty() ? "" : " of ", first->who.host)};
+  verdict.title = concat("Start-up goes over ", name, ", which other hosts cannot reach");
+  verdict.why = {concat("The first interface was taken: ", first->text)};
+  verdict.fix = concat("Keep ", name,
+                       " out: NCCL_SOCKET_IFNAME=^lo,docker,virbr (and GLOO_SOCKET_IFNAME set to the "
+                       "interface between the hosts).");
+  verdict.op = kInit;
+  out.push_back(std::move(candidate));
+}
+
 void explain_mixed_devices(const SideEvidence& side, std::vector<Candidate>& out) {
   const auto& events = side.of(EventKind::mixed_net_devices);
   if (events.empty()) return;
@@ -175,6 +217,7 @@ void explain_uneven_devices(const SideEvidence& side, std::vector<Candidate>& ou
 
 void explain_set_up(const SideEvidence& side, std::vector<Candidate>& out) {
   explain_no_interface(side, out);
+  explain_private_interface(side, out);
   explain_no_connection(side, out);
   explain_mixed_devices(side, out);
   explain_uneven_devices(side, out);

@@ -32,6 +32,7 @@ bool is_number(const std::string& text) {
 }
 
 std::string process_name(const Who& who, std::string_view group) {
+  if (!who.name.empty()) return who.name;
   const std::string& host = who.host.empty() ? who.address : who.host;
   std::string text;
   if (who.pid != kUnknown) {
@@ -40,8 +41,6 @@ std::string process_name(const Who& who, std::string_view group) {
     text = concat("GPU ", who.gpu, host.empty() ? "" : " of ", host);
   } else if (!who.bus_id.empty()) {
     text = concat("GPU ", who.bus_id, host.empty() ? "" : " of ", host);
-  } else if (!who.name.empty()) {
-    text = who.name;
   } else {
     text = host;
   }
@@ -56,7 +55,11 @@ std::string process_name(const Who& who, std::string_view group) {
 SideEvidence::SideEvidence(const HangEvidence& evidence, const JobPicture& picture)
     : evidence_(&evidence), picture_(&picture) {
   std::set<std::string> hosts;
+  const auto is_error = [](const EventFact& event) { return event.kind == EventKind::async_error; };
+  const bool has_error = std::any_of(evidence.events.begin(), evidence.events.end(), is_error);
   for (const EventFact& event : evidence.events) {
+    // "Exception (either an error or timeout) detected by watchdog": beside an error, that is what it was.
+    if (has_error && event.kind == EventKind::timeout && event.detail == "watchdog") continue;
     by_kind_[static_cast<std::size_t>(event.kind)].push_back(&event);
     if (event.who.gpu != kUnknown && hosts.size() < 2) hosts.insert(event.who.host);
   }
@@ -121,17 +124,15 @@ int SideEvidence::index_of(const Who& who, std::string_view group) const {
 int SideEvidence::rank_of(const Who& who, std::string_view group) const {
   if (who.rank != kUnknown) return who.rank;
   const int index = index_of(who, group);
-  return index == kUnknown ? kUnknown : picture_->ranks[static_cast<std::size_t>(index)].who.rank;
+  if (index == kUnknown) return kUnknown;
+  // A rank inside a communicator is not the number of a GPU that stands in for the job's rank.
+  const RankPicture& rank = picture_->ranks[static_cast<std::size_t>(index)];
+  return rank.is_rank_from_gpu && who.group_rank != kUnknown ? kUnknown : rank.who.rank;
 }
 
 std::string SideEvidence::label_of(const Who& who, std::string_view group) const {
-  if (who.rank != kUnknown) return std::to_string(who.rank);
-  const int index = index_of(who, group);
-  if (index != kUnknown) {
-    const RankPicture& rank = picture_->ranks[static_cast<std::size_t>(index)];
-    if (rank.who.rank != kUnknown) return std::to_string(rank.who.rank);
-    if (is_number(rank.label)) return rank.label;
-  }
+  const int rank = rank_of(who, group);
+  if (rank != kUnknown) return std::to_string(rank);
   if (who.group_rank == kUnknown && who.gpu != kUnknown) {
     if (is_one_host_) return std::to_string(who.gpu);
     return concat("GPU ", who.gpu, who.host.empty() ? "" : " of ", who.host);
@@ -179,7 +180,7 @@ Place SideEvidence::stuck_place() const {
   }
   if (stuck == nullptr) return {};
   Place place;
-  place.group = stuck->label;
+  place.group = text_of(*stuck);
   place.op = op->op == OpClass::unknown ? op->name : std::string(name_of(op->op));
   if (op->seq) place.seq = std::to_string(*op->seq);
   return place;
@@ -222,6 +223,10 @@ void add_quote(const SideEvidence& side, Verdict& verdict, const Source& source,
   quote.text = std::string(text.substr(0, kLongest));
   quote.says = std::string(says);
   verdict.evidence.push_back(std::move(quote));
+}
+
+std::string text_of(const GroupPicture& group) {
+  return group.label.starts_with("0x") ? concat("commId ", group.label) : group.label;
 }
 
 void set_place(Verdict& verdict, Place place) {

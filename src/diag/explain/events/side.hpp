@@ -84,6 +84,8 @@ Candidate candidate_of(const SideEvidence& side, FaultKind kind, Grade grade, We
                        std::string_view rule, const EventFact* first, std::string_view says = {});
 void add_quote(const SideEvidence& side, Verdict& verdict, const Source& source, std::string_view text,
                std::string_view says = {});
+/// "commId 0x91aa03" where a log names a communicator by its id alone.
+std::string text_of(const GroupPicture& group);
 void set_place(Verdict& verdict, Place place);
 /// Sorted by number where they are numbers, each once; without empty ones.
 std::vector<std::string> sorted_labels(std::vector<std::string> labels);

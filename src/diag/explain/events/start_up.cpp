@@ -34,28 +34,10 @@ std::string version_text(std::int64_t code) {
   return concat(code / 1000, '.', code / 100 % 10, '.', code % 100);
 }
 
-/// The communicator that starts up: the library prints its commId with each rank.
-std::string communicator_of(const SideEvidence& side, const EventFact& event) {
-  if (!event.group.empty()) return event.group;
-  std::set<std::string> ids;
-  for (const EventKind kind : {EventKind::init_start, EventKind::init_complete}) {
-    for (const EventFact* init : side.of(kind)) {
-      if (!init->group.empty()) ids.insert(init->group);
-      if (ids.size() > 1) return {};
-    }
-  }
-  if (ids.empty()) {
-    for (const GroupFact& group : side.evidence().groups) {
-      if (!group.unique_id.empty()) ids.insert(group.unique_id);
-      if (ids.size() > 1) return {};
-    }
-  }
-  return ids.empty() ? std::string() : *ids.begin();
-}
-
-std::string commid_text(std::string id) {
-  if (id.empty() || has_text(id, "commId")) return id;
-  return concat("commId ", id);
+/// The communicator that starts up, where there is one only.
+std::string communicator_of(const SideEvidence& side) {
+  const auto& groups = side.picture().groups;
+  return groups.size() == 1 ? text_of(groups.front()) : std::string();
 }
 
 }  // namespace
@@ -127,7 +109,7 @@ void explain_versions(const SideEvidence& side, std::vector<Candidate>& out) {
       "All ranks of a communicator need one version; which of them is the wanted one is not in the "
       "evidence."};
   verdict.op = kInit;
-  verdict.group = commid_text(communicator_of(side, *first));
+  verdict.group = communicator_of(side);
   out.push_back(std::move(candidate));
 }
 
