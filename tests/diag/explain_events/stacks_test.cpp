@@ -21,7 +21,10 @@ TEST(StacksTest, TheOneOutsideTheCollectiveIsWaitedFor) {
   }
   facts.stack(1, kForward);
   facts.stack(1, {"wait (threading.py:324)"}, "Thread-1");
-  facts.gpu(1, 0, 72);
+  GpuSample& idle = facts.evidence.gpus.emplace_back();
+  idle.who.gpu = 1;  // as nvidia-smi numbers it
+  idle.utilisation_percent = 0;
+  idle.power_watts = 72;
   const Candidate found = found_by(facts.evidence, "stack_outlier");
   EXPECT_EQ(found.verdict.kind, FaultKind::rank_not_entered);
   EXPECT_EQ(found.verdict.grade, Grade::likely);

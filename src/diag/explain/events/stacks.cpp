@@ -63,7 +63,10 @@ std::map<std::string, GpuLook> gpu_looks_of(const SideEvidence& side) {
   std::map<std::string, double> most_watts;
   for (const GpuSample& sample : side.evidence().gpus) {
     if (!sample.utilisation_percent) continue;
-    const std::string label = side.label_of(sample.who);
+    // A table of one host numbers its GPUs as its launcher numbers the ranks.
+    const bool is_number_only = side.rank_of(sample.who) == kUnknown && sample.who.host.empty();
+    const std::string label = is_number_only && sample.who.gpu != kUnknown ? std::to_string(sample.who.gpu)
+                                                                           : side.label_of(sample.who);
     double& most = most_watts[label];
     most = std::max({most, sample.power_watts.value_or(0), limit_of(sample)});
     GpuLook look;  // the later line of a GPU replaces the earlier one
