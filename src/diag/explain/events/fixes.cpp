@@ -86,7 +86,7 @@ constexpr std::array<std::string_view, 31> kFixes{{
     "containers, the same NIC count on all hosts.",
     // topology_suboptimal
     "Let each GPU use its nearest NIC (NCCL_IB_HCA without management NICs) and order the ring along the "
-    "fast links: ringcomm-doctor topology prints the order.",
+    "fast links: ringcomm-doctor topo prints the order.",
     // rank_gpu_binding
     "Give each rank its own GPU before the first CUDA or NCCL call: torch.cuda.set_device(local_rank), or "
     "CUDA_VISIBLE_DEVICES per process.",

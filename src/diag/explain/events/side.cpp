@@ -125,9 +125,12 @@ int SideEvidence::rank_of(const Who& who, std::string_view group) const {
   if (who.rank != kUnknown) return who.rank;
   const int index = index_of(who, group);
   if (index == kUnknown) return kUnknown;
-  // A rank inside a communicator is not the number of a GPU that stands in for the job's rank.
   const RankPicture& rank = picture_->ranks[static_cast<std::size_t>(index)];
-  return rank.is_rank_from_gpu && who.group_rank != kUnknown ? kUnknown : rank.who.rank;
+  if (!rank.is_rank_from_gpu) return rank.who.rank;
+  // The number of a GPU stands in for the rank: not for a rank inside a communicator, and of a process with
+  // several GPUs it is the line's own.
+  if (who.group_rank != kUnknown) return kUnknown;
+  return who.gpu != kUnknown ? who.gpu : rank.who.rank;
 }
 
 std::string SideEvidence::label_of(const Who& who, std::string_view group) const {
