@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::array kReaders{
     WholeFileReader{"ringcomm_record", looks_like_record, read_record},
+    WholeFileReader{"ringcomm_verdict", looks_like_verdict, read_verdict},
     WholeFileReader{"fr_pickle", looks_like_pickle, read_fr_pickle},
     WholeFileReader{"fr_json", looks_like_fr_json, read_fr_json},
     WholeFileReader{"ras_json", looks_like_ras_json, read_ras_json},

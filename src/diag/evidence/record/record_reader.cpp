@@ -245,6 +245,14 @@ void append_facts(const RecordView& view, int file, HangEvidence& evidence) {
   read.note = concat(view.note(), view.note().empty() || torn.empty() ? "" : "; ", torn);
 }
 
+bool looks_like_verdict(const RawFile& file) { return file.bytes.starts_with(kVerdictHead); }
+
+Status read_verdict(const RawFile& file, HangEvidence& evidence) {
+  evidence.files[static_cast<std::size_t>(file.index)].note =
+      "an earlier verdict on these records, not read as evidence";
+  return {};
+}
+
 bool looks_like_record(const RawFile& file) { return file.bytes.starts_with(kRecordMagic); }
 
 Status read_record(const RawFile& file, HangEvidence& evidence) {
