@@ -3,6 +3,9 @@
 // itself.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "core/small_file.hpp"
 #include "diag/evidence_text/read_text_of.hpp"
 
 namespace ringcomm::diag {
@@ -219,6 +222,22 @@ TEST(ReadTextTest, WhatNobodyKnowsIsCounted) {
   const auto evidence = evidence_of("hello\nworld\n[rank0] step 3\n");
   EXPECT_EQ(evidence.files[0].lines_skipped, 2U);
   EXPECT_EQ(evidence.files[0].facts, 1U);
+}
+
+/// What the fuzzer starts from, whole and cut at every byte: nothing ends the program, and more text never
+/// gives fewer operations.
+TEST(ReadTextTest, TheCorpusCutAnywhereIsRead) {
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(RINGCOMM_SOURCE_DIR "/tests/fuzz/corpus/hang-text")) {
+    const std::string text = read_small_file(entry.path(), 1 << 20);
+    const HangEvidence whole = evidence_of(text);
+    EXPECT_GT(whole.events.size() + whole.counters.size() + whole.ops.size(), 3U) << entry.path();
+    for (std::size_t size = 1; size < text.size(); ++size)
+      EXPECT_LE(evidence_of(text.substr(0, size)).ops.size(), whole.ops.size() + 1) << entry.path() << size;
+    ++files;
+  }
+  EXPECT_EQ(files, 5);
 }
 
 TEST(ReadTextTest, FactsAreBounded) {
