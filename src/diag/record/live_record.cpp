@@ -57,7 +57,7 @@ Result<std::string> read_own_file(const fs::path& path) {
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != ::geteuid() ||
       facts.st_size > kFileBytesMax)
-    return Status::not_available(concat(path.string(), " is no file of this user, or larger than 1 GiB"));
+    return Status::not_available(std::strerror(S_ISREG(facts.st_mode) ? EPERM : EINVAL));
   std::string bytes(static_cast<std::size_t>(facts.st_size), '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {

@@ -47,8 +47,8 @@ class RecordFile {
   const std::filesystem::path& path() const { return path_; }
 
   RecordEntry& entry(std::uint64_t index) const { return entries_[index & entry_mask_]; }
-  /// Writes an entry behind the last one; returns its number.
-  std::uint64_t append(RecordEntry entry) noexcept;
+  /// Writes an entry that has reached no state yet behind the last one; returns its number.
+  std::uint64_t append(const RecordEntry& entry) noexcept;
 
   /// Room for a channel's members; null (and counted as dropped) when there is none.
   ChannelRecord* add_channel(std::span<const int> members, std::uint32_t ordinal, std::string_view name);

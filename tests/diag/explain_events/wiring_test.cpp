@@ -46,6 +46,57 @@ TEST(WiringTest, AGpuWithFewerNvlinksIsNamed) {
   EXPECT_FALSE(has_rule(facts.evidence, "healthy_wiring"));
 }
 
+/// Four GPUs at `nics` NICs: one each, or one for two; the last one is near nobody.
+Facts with_nics(int nics) {
+  std::string text = "\tGPU0\tGPU1\tGPU2\tGPU3";
+  for (int nic = 0; nic <= nics; ++nic) text += concat("\tNIC", nic);
+  text += "\tCPU Affinity\tNUMA Affinity\n";
+  const int gpus_each = 4 / nics;
+  for (int row = 0; row < 4 + nics + 1; ++row) {
+    text += row < 4 ? concat("GPU", row) : concat("NIC", row - 4);
+    for (int column = 0; column < 4 + nics + 1; ++column) {
+      const int gpu = row < 4 ? row : column;
+      const int nic = (row < 4 ? column : row) - 4;
+      const bool are_gpus = row < 4 && column < 4;
+      const bool are_near = gpu < 4 && nic >= 0 && nic < nics && gpu / gpus_each == nic;
+      text += row == column ? "\t X " : are_gpus ? "\tNV12" : are_near ? "\tPXB" : "\tSYS";
+    }
+    text += row < 4 ? "\t0-15\t0\n" : "\n";
+  }
+  text += "\nLegend:\n\n  X    = Self\n  SYS  = Connection traversing PCIe\n";
+  Facts facts;
+  Result<Reading> reading = read_evidence(text, "topo.txt");
+  EXPECT_TRUE(reading.is_ok());
+  if (reading.is_ok()) facts.evidence.topology.push_back(std::move(reading).value());
+  return facts;
+}
+
+TEST(WiringTest, SharedNicsBesideSpareOnesCostBandwidth) {
+  const Candidate found = found_by(with_nics(2).evidence, "wiring");
+  EXPECT_EQ(found.verdict.kind, FaultKind::topology_suboptimal);
+  EXPECT_EQ(found.verdict.suspects, Labels{"NIC2 (no near GPU)"});
+  EXPECT_EQ(found.verdict.grade, Grade::likely);
+  EXPECT_NE(found.verdict.fix.find("NCCL_IB_HCA==NIC0,NIC1;"), std::string::npos);
+}
+
+TEST(WiringTest, AManagementNicBesideOneNicPerGpuIsHealthy) {
+  EXPECT_TRUE(has_rule(with_nics(4).evidence, "healthy_wiring"));
+}
+
+TEST(WiringTest, FilesThatKnowSomeGpusOnlyAreAlsoReadAlone) {
+  Facts facts = with_matrix(2);
+  std::string text = "GPU 2: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-000000000003)\n";
+  for (int link = 0; link < 12; ++link)
+    text += concat("\t Link ", link, link < 8 ? ": 26.562 GB/s\n" : ": <inactive>\n");
+  Result<Reading> reading = read_evidence(text, "nvlink.txt");
+  ASSERT_TRUE(reading.is_ok());
+  facts.evidence.topology.push_back(std::move(reading).value());
+  const Candidate found = found_by(facts.evidence, "wiring");
+  EXPECT_EQ(found.verdict.kind, FaultKind::nvlink_fault);
+  EXPECT_EQ(found.verdict.culprits, Labels{"2"});
+  EXPECT_EQ(found.verdict.grade, Grade::certain);
+}
+
 TEST(WiringTest, BesideAHangHealthyWiringSaysNothing) {
   Facts facts = with_matrix(-1);
   facts.timeout(0, 4);

@@ -52,8 +52,9 @@ std::string process_name(const Who& who, std::string_view group) {
 
 }  // namespace
 
-SideEvidence::SideEvidence(const HangEvidence& evidence, const JobPicture& picture)
-    : evidence_(&evidence), picture_(&picture) {
+SideEvidence::SideEvidence(const HangEvidence& evidence, const JobPicture& picture) {
+  evidence_ = &evidence;
+  picture_ = &picture;
   std::set<std::string> hosts;
   const auto is_error = [](const EventFact& event) { return event.kind == EventKind::async_error; };
   const bool has_error = std::any_of(evidence.events.begin(), evidence.events.end(), is_error);

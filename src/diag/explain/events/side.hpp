@@ -51,8 +51,8 @@ class SideEvidence {
   int only_one(const std::string& key, const Who& who) const;
   void index_ranks();
 
-  const HangEvidence* evidence_;
-  const JobPicture* picture_;
+  const HangEvidence* evidence_ = nullptr;
+  const JobPicture* picture_ = nullptr;
   std::array<std::vector<const EventFact*>, static_cast<std::size_t>(EventKind::other) + 1> by_kind_;
   std::unordered_map<std::string, std::vector<int>> ranks_by_key_;
   bool is_one_host_ = false;

@@ -2,6 +2,7 @@
 // Evidence of the machine's wiring: the checks of a machine, put into kinds of fault.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -109,6 +110,70 @@ void add_finding(const TopologyCase& machine, const Finding& finding, bool is_ha
   out.push_back(std::move(candidate));
 }
 
+/// A problem that no other one explains.
+bool is_root_problem(const Finding& finding) {
+  return finding.state == CheckState::problem && finding.severity != Severity::info && finding.cause.empty();
+}
+
+/// Hardware that one file shows: what is known of some GPUs only is compared with nothing once files are
+/// merged.
+bool explain_parts(const std::vector<Reading>& readings, bool is_hang, std::vector<Candidate>& out) {
+  constexpr std::size_t kMost = 64;
+  if (readings.size() < 2 || readings.size() > kMost) return false;
+  for (const Reading& reading : readings) {
+    const TopologyCase machine = make_topology_case(merge_evidence({reading}), CostModel::table());
+    for (const Finding& finding : check_topology(machine)) {
+      if (!is_root_problem(finding) || !is_of_hardware(kind_of(finding))) continue;
+      add_finding(machine, finding, is_hang, out);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Names of the NICs that a GPU reaches without crossing the CPU's interconnect; empty where GPUs have one of
+/// their own each.
+std::vector<std::string> shared_nics(const Machine& machine) {
+  std::map<int, std::set<int>> near;  // GPU -> NICs
+  for (const StatedPath& path : machine.stated_paths) {
+    if (path.from.kind != PartKind::gpu || path.to.kind != PartKind::nic) continue;
+    if (path.path_class > PathClass::c2c && path.path_class <= PathClass::phb)
+      near[path.from.position].insert(path.to.position);
+  }
+  std::map<int, int> only_users;  // of a NIC that is the only near one
+  std::vector<std::string> names;
+  bool is_shared = false;
+  for (const auto& [gpu, nics] : near) {
+    if (nics.size() == 1 && ++only_users[*nics.begin()] > 1) is_shared = true;
+    for (const int nic : nics) names.push_back(name_of(machine, {PartKind::nic, nic}));
+  }
+  return is_shared ? sorted_labels(std::move(names)) : std::vector<std::string>();
+}
+
+/// Some GPUs share a NIC while other NICs are near nobody.
+bool explain_spare_nics(const TopologyCase& machine, const std::vector<Finding>& findings,
+                        std::vector<Candidate>& out) {
+  const auto spare = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.id == "nic_not_a_rail" && finding.state == CheckState::problem;
+  });
+  if (spare == findings.end()) return false;
+  const Machine& parts = machine.evidence.machine;
+  const std::vector<std::string> used = shared_nics(parts);
+  if (used.empty()) return false;
+  add_finding(machine, *spare, false, out);
+  Verdict& verdict = out.back().verdict;
+  std::string list;
+  for (const std::string& name : used) list += concat(list.empty() ? "" : ",", name);
+  for (std::string& name : verdict.suspects) name += " (no near GPU)";
+  verdict.title =
+      concat("GPUs share ", used.size(), " NICs, and ", verdict.suspects.size(), " NICs are near no GPU");
+  verdict.why = {"NICs that are far from every GPU are for other traffic, or sit in the wrong slot.",
+                 "Two GPUs at one NIC have half of its bandwidth each."};
+  verdict.fix = concat("Use only the NICs near GPUs: NCCL_IB_HCA==", list,
+                       "; in a ring over hosts let GPUs that share a NIC follow one another.");
+  return true;
+}
+
 }  // namespace
 
 void explain_wiring(const SideEvidence& side, std::vector<Candidate>& out) {
@@ -117,21 +182,18 @@ void explain_wiring(const SideEvidence& side, std::vector<Candidate>& out) {
   const bool is_hang = side.is_about_a_hang();
   const TopologyCase machine = make_topology_case(merge_evidence(readings), CostModel::table());
   const std::vector<Finding> findings = check_topology(machine);
-  bool has_problem = false;
-  for (const Finding& finding : findings) {
-    if (finding.state != CheckState::problem || finding.severity == Severity::info ||
-        !finding.cause.empty()) {
-      continue;
-    }
-    has_problem = true;
-    const FaultKind kind = kind_of(finding);
+  const auto problem = std::find_if(findings.begin(), findings.end(), [is_hang](const Finding& finding) {
     // Beside a hang, wiring that costs bandwidth is no explanation.
-    if (is_hang && kind == FaultKind::topology_suboptimal) continue;
-    add_finding(machine, finding, is_hang, out);
+    return is_root_problem(finding) && (!is_hang || kind_of(finding) != FaultKind::topology_suboptimal);
+  });
+  const bool is_hardware = problem != findings.end() && is_of_hardware(kind_of(*problem));
+  if (!is_hardware && explain_parts(readings, is_hang, out)) return;
+  if (problem != findings.end()) {
+    add_finding(machine, *problem, is_hang, out);
     return;
   }
   const Machine& parts = machine.evidence.machine;
-  if (has_problem || is_hang || parts.gpus.empty()) return;
+  if (is_hang || parts.gpus.empty() || explain_spare_nics(machine, findings, out)) return;
   Candidate candidate;
   candidate.weight = Weight::background;
   candidate.rule = "healthy_wiring";
