@@ -56,6 +56,7 @@ MIRROR_EXCEPTIONS = {
     "src/diag/evidence/text/heading.cpp": "process_text_test, prefix_test",
     "src/diag/evidence/text/kernel.cpp": "process_text_test",
     "src/diag/evidence/text/launcher.cpp": "process_text_test",
+    "src/diag/evidence/text/nccl_call.cpp": "nccl_test",
     "src/diag/evidence/text/nccl_message.cpp": "nccl_test",
     "src/diag/evidence/text/nccl_warning.cpp": "nccl_test",
     "src/diag/evidence/text/progress.cpp": "process_text_test",

@@ -36,6 +36,27 @@ TEST(NcclTest, CallsCountInHexadecimal) {
   EXPECT_TRUE(has_format(evidence, "nccl_coll_log"));
 }
 
+TEST(NcclTest, CallsAreCountedAndGrouped) {
+  const auto evidence = evidence_of(
+      "n1:5:7 NCCL CALL ncclSend(7f31,1024,7,1,0x55,0x66)\n"
+      "n1:5:7 NCCL CALL ncclGroupStart()\n"
+      "n1:5:7 NCCL CALL ncclRecv(7f31,1024,7,1,0x55,0x66)\n"
+      "n1:5:7 NCCL CALL ncclSend(7f31,1024,7,1,0x55,0x66)\n"
+      "n1:5:7 NCCL CALL ncclGroupEnd()\n"
+      "n1:5:7 NCCL CALL ncclAllReduce(7f31,7f32,64,9,0,0x55,0x66)\n");
+  ASSERT_EQ(evidence.ops.size(), 4U);
+  EXPECT_EQ(evidence.ops[0].op, OpClass::send);
+  EXPECT_EQ(evidence.ops[0].peer, 1);
+  EXPECT_EQ(evidence.ops[0].p2p_seq, 1);
+  EXPECT_EQ(evidence.ops[0].coalesced, kUnknown);
+  EXPECT_NE(evidence.ops[1].coalesced, kUnknown);
+  EXPECT_EQ(evidence.ops[1].coalesced, evidence.ops[2].coalesced);
+  EXPECT_EQ(evidence.ops[3].coalesced, kUnknown);
+  EXPECT_EQ(evidence.ops[3].elements_in, 64);
+  EXPECT_EQ(evidence.ops[3].dtype, "bfloat16");
+  EXPECT_EQ(evidence.ops[3].group, "0x55");
+}
+
 TEST(NcclTest, InitTellsWhoIsWho) {
   const auto evidence = evidence_of(
       "n1:5:7 [0] NCCL INFO ncclCommInitRankConfig comm 0xab rank 6 nranks 8 cudaDev 0 nvmlDev 2 busId dc000 "

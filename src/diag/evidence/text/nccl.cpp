@@ -29,6 +29,12 @@ std::string word_of(const std::array<std::string_view, N>& words, std::optional<
   return index < N ? std::string(words[index]) : concat("type ", *number);
 }
 
+}  // namespace
+
+std::string nccl_type_name(std::optional<std::int64_t> number) { return word_of(kTypes, number); }
+
+namespace {
+
 class NcclReader final : public LineReader {
  public:
   bool read(const Line& line, Facts& facts) override {
@@ -41,7 +47,7 @@ class NcclReader final : public LineReader {
       facts.format("nccl_info_log");
       return true;
     }
-    if (read_call(*message, facts)) {
+    if (calls_.read(*message, facts) || read_call(*message, facts)) {
       facts.format("nccl_coll_log");
       return true;
     }
@@ -83,7 +89,7 @@ class NcclReader final : public LineReader {
     op.seq = hex_after(message.text, "opCount ");
     op.is_hex_seq = true;
     op.elements_in = number_after(message.text, " count ");
-    op.dtype = word_of(kTypes, number_after(message.text, "datatype "));
+    op.dtype = nccl_type_name(number_after(message.text, "datatype "));
     const auto root = number_after(message.text, " root ");
     if (op.op == OpClass::all_reduce || op.op == OpClass::reduce || op.op == OpClass::reduce_scatter)
       op.reduce_op = word_of(kReductions, number_after(message.text, " op "));
@@ -228,6 +234,7 @@ class NcclReader final : public LineReader {
     facts.add_identity(std::move(who));
   }
 
+  NcclCalls calls_{};
   std::map<std::string, int> comms_{};  ///< process and communicator -> group rank, where Init told it
   std::vector<std::pair<Who, int>> members_{};
   std::set<std::string> ways_{};

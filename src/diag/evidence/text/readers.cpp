@@ -7,8 +7,9 @@ std::vector<std::unique_ptr<LineReader>> line_readers() {
   std::vector<std::unique_ptr<LineReader>> readers;
   readers.push_back(make_heading_reader());
   readers.push_back(make_nccl_reader());
-  readers.push_back(make_watchdog_reader());
+  // Before the watchdog's: a monitored barrier is told by a process group too.
   readers.push_back(make_fingerprint_reader());
+  readers.push_back(make_watchdog_reader());
   readers.push_back(make_ras_reader());
   readers.push_back(make_kernel_reader());
   readers.push_back(make_gloo_reader());
