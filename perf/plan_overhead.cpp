@@ -48,6 +48,7 @@ class ReadyChannel final : public TransportChannel {
  public:
   explicit ReadyChannel(std::array<Flags, kRanksMax>& flags, const std::byte* block)
       : flags_(flags), block_(block) {}
+  void set_sink(ChannelSink* sink) override { sink_ = sink; }
   void announce(const Descriptor& descriptor) override { head_ = descriptor; }
   Status run(std::span<const TransportOp> batch, Deadline /*deadline*/) override {
     for (const TransportOp& op : batch) {
@@ -55,17 +56,22 @@ class ReadyChannel final : public TransportChannel {
       bool is_ready = true;
       switch (op.kind) {
         case TransportOpKind::offer:
+          record(Direction::outgoing, op, OpState::posted);
           offer(flags, op.descriptor);
           break;
         case TransportOpKind::take:
+          record(Direction::incoming, op, OpState::posted);
           is_ready = take(flags, op.descriptor);
           *op.view = {block_, op.bytes};
+          record(Direction::incoming, op, OpState::arrived);
           break;
         case TransportOpKind::release:
           release(flags);
+          record(Direction::incoming, op, OpState::released);
           break;
         case TransportOpKind::reclaim:
           is_ready = reclaim(flags);
+          record(Direction::outgoing, op, OpState::released);
           break;
         default:
           is_ready = false;
@@ -76,8 +82,13 @@ class ReadyChannel final : public TransportChannel {
   }
 
  private:
+  void record(Direction direction, const TransportOp& op, OpState state) {
+    if (sink_ != nullptr) sink_->record(direction, op.descriptor, op.peer, op.address, state);
+  }
+
   std::array<Flags, kRanksMax>& flags_;
   const std::byte* block_;
+  ChannelSink* sink_ = nullptr;
   Descriptor head_;
 };
 

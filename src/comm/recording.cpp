@@ -106,8 +106,9 @@ void Recording::ask(StatusCode code) {
   if (has_verdict_ || !has_watchdog_) return;
   has_verdict_ = true;
   const auto apart = code == StatusCode::timeout ? kApart : std::chrono::milliseconds(0);
-  static_cast<void>(apart);
-  static_cast<void>(&sentence);
+  const diag::WatchdogReport report = diag::report_hang(identity_.job, apart);
+  verdict_ = sentence(report.verdict);
+  if (report.is_first && !report.text.empty()) log(LogLevel::warn, report.text);
 }
 
 Status Recording::explain(Status found, int) noexcept {
