@@ -82,7 +82,9 @@ std::string golden(std::string text, const std::string& directory) {
   text = std::regex_replace(text, place, ", while rank R waited in OP");
   text = std::regex_replace(text, pid, "$1 P");
   text = std::regex_replace(text, wait, "$1 T ms");
-  return std::regex_replace(text, told, "");
+  text = std::regex_replace(text, told, "");
+  static const std::regex verdict("; verdict: .*");  // what the watchdog adds has tests of its own
+  return std::regex_replace(text, verdict, "");
 }
 
 std::string name_of(Medium medium) { return medium == Medium::threads ? "threads" : "processes"; }
