@@ -68,6 +68,9 @@ MIRROR_EXCEPTIONS = {
     "src/diag/evidence/text/timestamp.cpp": "prefix_test",
     "src/diag/evidence/text/topology_text.cpp": "process_text_test",
     "src/diag/evidence/text/traceback.cpp": "process_text_test",
+    "src/diag/export/export_chrome_trace.cpp": "export_test",
+    "src/diag/export/export_flight_recorder.cpp": "export_test",
+    "src/diag/export/export_records.cpp": "export_test",
     # tests/diag/explain_groups/: facts joined, and rules by theme
     "src/diag/explain/groups/creation.cpp": "signatures_test",
     "src/diag/explain/groups/cycles.cpp": "waits_test",

@@ -20,6 +20,7 @@ struct Command {
 };
 int run_topo(int argc, char** argv);
 int run_env(int argc, char** argv);
+int run_export(int argc, char** argv);
 int run_hang(int argc, char** argv);
 int run_selftest(int argc, char** argv);
 

@@ -19,6 +19,7 @@ constexpr std::array kCommands{
                     doctor::run_hang},
     doctor::Command{"topo", "the machine, its best rings, and what is wrong; live or from files",
                     doctor::run_topo},
+    doctor::Command{"export", "flight records of ringcomm in formats of other tools", doctor::run_export},
     doctor::Command{"env", "this host and the ranks on it: limits, memory, CPUs, software, probes",
                     doctor::run_env},
     doctor::Command{"selftest", "runs the library here, from two ranks and 4,096 tokens upwards",
