@@ -88,6 +88,34 @@ TEST(PlanProgramTest, AllCasesKeepTheSchema) {
   EXPECT_FALSE(schema_violations("", broken).empty());
 }
 
+TEST(PlanProgramTest, SchedulesAreProvedOrRefuted) {
+  const test::TempDir folder;
+  const std::string file = folder.path().string() + "/calls.json";
+  const std::string call_a = R"({"op": "all_reduce", "group": "a"})",
+                    call_b = R"({"op": "all_gather", "group": "b"})";
+  const auto checked = [&](const std::string& second, const std::string& options = "") {
+    std::ofstream(file)
+        << R"({"ranks": 2, "groups": {"a": [0, 1], "b": [0, 1]}, "programs": [{"ranks": [0], "calls": [)"
+        << call_a << ", " << call_b << R"(]}, {"ranks": [1], "calls": [)" << second << "]}]}";
+    return test::run_program(kPlan + " check --schedule " + file + options);
+  };
+  const auto safe = checked(call_a + ", " + call_b);
+  EXPECT_EQ(safe.exit_code, 0) << safe.output;
+  EXPECT_EQ(safe.output, "PROVED    free of deadlock: 4 calls of 2 ranks meet in 2 places\n");
+  const auto stuck = checked(call_b + ", " + call_a);
+  EXPECT_EQ(stuck.exit_code, 1) << stuck.output;
+  EXPECT_NE(stuck.output.find("rank 1 waits in b #1 (all_gather) for rank 0, before its a #1 (all_reduce)"),
+            std::string::npos)
+      << stuck.output;
+  const auto json = nlohmann::json::parse(checked(call_a, " --json").output, nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["fault"], "missing_call");
+  EXPECT_EQ(json["proved"], false);
+  EXPECT_EQ(json["lines"][0]["waits_for"], 1);
+  EXPECT_EQ(checked("7").exit_code, 64);
+  EXPECT_EQ(test::run_program(kPlan + " check --schedule " + file + ".none").exit_code, 64);
+}
+
 TEST(PlanProgramTest, JsonTakesNoFileBehindIt) {
   const test::TempDir folder;
   const std::string topology = folder.path().string() + "/topo.txt";
