@@ -27,7 +27,7 @@ TEST(DoctorBinaryTest, CommandsAreListedAndMisspeltOnesCorrected) {
   const std::string doctor = RINGCOMM_BIN_DIR "/ringcomm-doctor ";
   const auto help = test::run_program(doctor + "--help");
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* const command : {"topo", "env", "selftest"})
+  for (const char* const command : {"hang", "attach", "topo", "env", "selftest"})
     EXPECT_NE(help.output.find(command), std::string::npos);
   const auto wrong = test::run_program(doctor + "selftst");
   EXPECT_EQ(wrong.exit_code, 64);

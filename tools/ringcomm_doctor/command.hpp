@@ -19,6 +19,7 @@ struct Command {
   int (*run)(int argc, char** argv);
 };
 int run_topo(int argc, char** argv);
+int run_attach(int argc, char** argv);
 int run_env(int argc, char** argv);
 int run_export(int argc, char** argv);
 int run_hang(int argc, char** argv);

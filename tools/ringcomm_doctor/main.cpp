@@ -17,6 +17,8 @@ namespace {
 constexpr std::array kCommands{
     doctor::Command{"hang", "why a job hangs, from its logs, dumps and stacks: any library, any format",
                     doctor::run_hang},
+    doctor::Command{"attach", "what a live job of ringcomm does now: who is where, who waits for whom",
+                    doctor::run_attach},
     doctor::Command{"topo", "the machine, its best rings, and what is wrong; live or from files",
                     doctor::run_topo},
     doctor::Command{"export", "flight records of ringcomm in formats of other tools", doctor::run_export},

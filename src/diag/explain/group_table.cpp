@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "core/terminal_text.hpp"
 #include "diag/explain/rank_list.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::size_t kCells = 5;
 using Row = std::array<std::string, kCells>;
-constexpr std::array<std::size_t, kCells> kWidest{28, 30, 12, 12, 60};
+constexpr std::array<std::size_t, kCells> kWidest{46, 30, 12, 12, 60};
 
 struct Kinds {
   std::set<std::string, std::less<>> culprits, suspects;
@@ -32,7 +33,7 @@ std::string_view mark_of(const Kinds& kinds, const std::string& rank) {
 
 std::string doing(const MemberState& member) {
   if (!member.has_evidence && !member.enqueued && member.op.empty()) return "no evidence";
-  if (member.op.empty()) return member.enqueued ? "no open call" : "";
+  if (member.op.empty()) return member.enqueued ? "no open call" : "not seen";
   return concat(member.is_waiting ? "waits in " : "", member.op);
 }
 
@@ -62,6 +63,27 @@ bool has_waiting(const GroupState& group) {
                      [](const MemberState& member) { return member.is_waiting; });
 }
 
+/// The stuck group first, then those of culprits, then the others.
+std::vector<const GroupState*> in_order(const Verdict& verdict, const Kinds& kinds) {
+  std::vector<const GroupState*> groups;
+  for (const GroupState& group : verdict.groups) {
+    if (!group.members.empty()) groups.push_back(&group);
+  }
+  const auto place = [&](const GroupState* group) {
+    if (!verdict.group.empty() && group->name == verdict.group) return 0;
+    const bool has_culprit =
+        std::any_of(group->members.begin(), group->members.end(),
+                    [&](const MemberState& member) { return kinds.culprits.contains(member.rank); });
+    return has_culprit ? 1 : 2;
+  };
+  std::vector<std::pair<int, const GroupState*>> placed;
+  for (const GroupState* group : groups) placed.emplace_back(place(group), group);
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < placed.size(); ++i) groups[i] = placed[i].second;
+  return groups;
+}
+
 std::vector<std::string> drawn(const std::vector<Row>& rows, std::size_t columns) {
   std::array<std::size_t, kCells> widths{};
   for (const Row& row : rows) {
@@ -85,13 +107,12 @@ std::vector<std::string> group_table(const Verdict& verdict, std::size_t columns
   const bool is_any_waiting = std::any_of(verdict.groups.begin(), verdict.groups.end(), has_waiting);
   std::vector<Row> rows{{"group", "ranks", "called", "done", "now"}};
   std::size_t quiet = 0;
-  for (const GroupState& group : verdict.groups) {
-    if (group.members.empty()) continue;
-    if (!is_verbose && is_any_waiting && !has_waiting(group)) {
+  for (const GroupState* group : in_order(verdict, kinds)) {
+    if (!is_verbose && is_any_waiting && !has_waiting(*group)) {
       ++quiet;
       continue;
     }
-    for (Row& row : rows_of(group, kinds)) rows.push_back(std::move(row));
+    for (Row& row : rows_of(*group, kinds)) rows.push_back(std::move(row));
   }
   if (rows.size() == 1) return {};
   std::vector<std::string> lines = drawn(rows, columns);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "core/terminal_text.hpp"
+#include "diag/explain/edge_list.hpp"
 #include "diag/explain/group_table.hpp"
 #include "diag/explain/rank_list.hpp"
 #include "ringcomm/core/text.hpp"
@@ -139,7 +139,10 @@ std::vector<std::string> numbered(const std::vector<std::string>& steps, std::si
 
 void add_reasons(Page& page, const Verdict& verdict) {
   std::vector<std::string> why;
-  for (const std::string& sentence : verdict.why) append_wrapped(why, "", sentence, page.width());
+  std::set<std::string> said;
+  for (const std::string& sentence : verdict.why) {
+    if (said.insert(sentence).second) append_wrapped(why, "", sentence, page.width());
+  }
   page.add({"why", std::move(why), 4, 4});
   page.add({"evidence", quotes(page, verdict.evidence), 4, 6});
 }
@@ -159,31 +162,15 @@ void add_actions(Page& page, const Verdict& verdict) {
   page.add({"but", wrapped(verdict.counter_check, page.width()), 2, 5});
 }
 
-/// "rank 0 -> rank 1   waits in all_reduce of group 3": edges with the same end joined.
-std::vector<std::string> edges(const std::vector<WaitEdge>& all, std::size_t columns) {
-  using Key = std::tuple<std::string, std::string, std::string>;
-  std::vector<std::pair<Key, std::vector<std::string>>> rows;
-  std::map<Key, std::size_t> places;
-  for (const WaitEdge& edge : all) {
-    const Key key{edge.to, edge.group, edge.op};
-    const auto [at, is_new] = places.emplace(key, rows.size());
-    if (is_new) rows.push_back({key, {}});
-    rows[at->second].second.push_back(edge.from);
-  }
+std::vector<std::string> drawn_edges(const std::vector<WaitEdge>& edges, std::size_t columns) {
   std::vector<std::string> lines;
-  for (const auto& [key, from] : rows) {
-    const auto& [to, group, op] = key;
-    std::string line = concat(ranks_in_words(from, 8), " --> ", ranks_in_words({to}));
-    if (!op.empty()) line += concat("  in ", op);
-    if (!group.empty()) line += concat(op.empty() ? "  in group " : " of group ", group);
-    append_wrapped(lines, "", line, columns);
-  }
+  for (const std::string& line : edge_list(edges)) append_wrapped(lines, "", line, columns);
   return lines;
 }
 
 void add_pictures(Page& page, const Verdict& verdict) {
-  page.add({"cycle", edges(verdict.cycle, page.width()), 4, 3});
-  if (page.is_verbose) page.add({"waits", edges(verdict.graph, page.width())});
+  page.add({"cycle", drawn_edges(verdict.cycle, page.width()), 4, 3});
+  if (page.is_verbose) page.add({"waits", drawn_edges(verdict.graph, page.width())});
   page.add({"groups", group_table(verdict, page.width(), page.is_verbose), 3, 7});
 }
 
@@ -199,10 +186,9 @@ std::string formats_read(const HangEvidence& evidence) {
 }
 
 void add_read(Page& page, const Verdict& verdict, const HangEvidence& evidence) {
-  std::set<std::string> unread;
-  for (const UnreadFile& file : evidence.unread) unread.insert(file.file);
-  std::size_t read = 0;
-  for (const FileRead& file : evidence.files) read += unread.contains(file.path) ? 0 : 1;
+  const auto read =
+      static_cast<std::size_t>(std::count_if(evidence.files.begin(), evidence.files.end(),
+                                             [](const FileRead& file) { return !file.formats.empty(); }));
   const std::string formats = formats_read(evidence);
   std::string line = count_of(read, "file");
   if (!page.folder.empty()) line += concat(" in ", page.folder);

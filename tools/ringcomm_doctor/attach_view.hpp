@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One look at a live job, for people and for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ringcomm/diag/live.hpp"
+#include "ringcomm/diag/verdict.hpp"
+
+namespace ringcomm::doctor {
+
+/// Two looks at one job, some time apart: what did not change between them stands still.
+struct AttachView {
+  std::vector<diag::LiveRank> ranks{};
+  bool has_moved = true;  ///< some rank posted, completed or stepped between the looks
+  diag::Verdict verdict{};
+};
+
+/// Whether any rank of `now` is further than in `before`, or new.
+bool has_moved(const std::vector<diag::LiveRank>& before, const std::vector<diag::LiveRank>& now);
+
+/// How far `rank` lies behind the one of `ranks` that has entered the most operations of the same group.
+std::int64_t behind(const std::vector<diag::LiveRank>& ranks, const diag::LiveGroup& group);
+
+std::string attach_text(const AttachView& view, std::size_t columns, bool is_verbose);
+std::string attach_json(const AttachView& view);
+
+/// One line for each job, for people who have to choose.
+std::string job_list(const std::vector<diag::LiveRank>& ranks);
+
+}  // namespace ringcomm::doctor
