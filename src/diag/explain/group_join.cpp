@@ -136,7 +136,7 @@ std::optional<int> world_size_of(const HangEvidence& evidence, const JobPicture&
 std::string label_of(const GroupPicture& group, const std::optional<int>& world) {
   const std::vector<int>& ranks = list_of(group);
   if (group.name.empty() && group.description.empty()) {
-    if (!group.unique_id.empty()) return group.unique_id;
+    if (!group.unique_id.empty()) return concat("commId ", group.unique_id);
     return group.size == kUnknown ? std::string() : concat("communicator [nranks=", group.size, ']');
   }
   if (group.description.empty() || group.description == group.name) {

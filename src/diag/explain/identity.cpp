@@ -123,7 +123,8 @@ void ranks_from_gpus(JobPicture& picture) {
   std::set<std::string_view> hosts;
   std::set<int> gpus;
   for (const RankPicture& one : picture.ranks) {
-    if (one.who.rank != kUnknown || one.who.gpu == kUnknown || !gpus.insert(one.who.gpu).second) return;
+    if (one.who.rank != kUnknown || one.who.gpu == kUnknown || !one.who.name.empty()) return;
+    if (!gpus.insert(one.who.gpu).second) return;
     hosts.insert(host_of(one.who));
   }
   if (hosts.size() != 1) return;
@@ -187,10 +188,13 @@ int JobPicture::find(const Who& who, std::string_view group) const {
     return at == index_of_rank.end() ? kUnknown : at->second;
   }
   for (const std::string& key : keys_of(who, false)) {
-    // A process that nobody knows is not the one that shares its GPU's number.
-    if (who.pid != kUnknown && key.starts_with("gpu/")) break;
     const auto at = index_of_key.find(key);
-    if (at != index_of_key.end() && at->second >= 0) return at->second;
+    // A process that nobody knows is not the one that shares its GPU's number.
+    if (at == index_of_key.end() && key.starts_with("pid/")) break;
+    if (at == index_of_key.end() || at->second < 0) continue;
+    // One process may drive several GPUs, each a rank.
+    const int gpu = ranks[static_cast<std::size_t>(at->second)].who.gpu;
+    if (who.gpu == kUnknown || gpu == kUnknown || gpu == who.gpu) return at->second;
   }
   if (who.group_rank < 0) return kUnknown;
   const Who global = with_global_rank(*this, who, {}, group);

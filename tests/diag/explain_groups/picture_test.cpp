@@ -39,7 +39,8 @@ TEST(PictureTest, NamesOfOneProcessAreJoined) {
   const JobPicture picture = picture_of(job.evidence);
   ASSERT_EQ(picture.ranks.size(), 2u);
   EXPECT_EQ(picture.ranks[0].label, "3");
-  EXPECT_EQ(picture.ranks[0].events.size(), 3u);
+  EXPECT_EQ(picture.ranks[0].events.size(),
+            2u);  // GPU 1 of nodea is the stranger's as well: of nobody for sure
   EXPECT_EQ(picture.ranks[1].label, "process 43 on nodea");
 }
 

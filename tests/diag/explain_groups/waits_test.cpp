@@ -115,7 +115,7 @@ TEST(WaitsTest, WorkIsLinearInRanks) {
 }
 
 TEST(WaitsTest, AnEmptyJobHasNoVerdict) {
-  const Verdict verdict = explain({});
+  const Verdict verdict = diag::explain({});
   EXPECT_EQ(verdict.kind, FaultKind::insufficient_evidence);
   EXPECT_EQ(verdict.grade, Grade::cannot_tell);
   EXPECT_FALSE(verdict.title.empty());

@@ -35,6 +35,7 @@ std::string process_name(const Who& who, std::string_view group) {
   if (!who.name.empty()) return who.name;
   const std::string& host = who.host.empty() ? who.address : who.host;
   std::string text;
+  if (who.pid != kUnknown && !who.name.empty()) return who.name;
   if (who.pid != kUnknown) {
     text = concat("process ", who.pid, host.empty() ? "" : " on ", host);
   } else if (who.gpu != kUnknown) {
