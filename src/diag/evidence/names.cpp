@@ -92,7 +92,7 @@ std::string squeezed(std::string_view name) {
 
 bool cut_end(std::string& name, std::string_view end) {
   if (name.size() <= end.size() || !name.ends_with(end)) return false;
-  name.resize(name.size() - end.size());
+  name.erase(name.size() - end.size());
   return true;
 }
 
