@@ -84,6 +84,24 @@ TEST(DeathsTest, PeersThatLostOneHostSuspectIt) {
   EXPECT_FALSE(has_rule(facts.evidence, "lost_peer"));
 }
 
+TEST(DeathsTest, TheOnlySilentRankIsTheOneThatPeersLost) {
+  Facts facts;
+  facts.evidence.world_size = 3;
+  GroupFact& group = facts.evidence.groups.emplace_back();
+  group.key = group.name = "0";
+  group.ranks = {0, 1, 2};
+  group.who = Facts::rank(1);
+  group.source = facts.next();
+  for (const int rank : {1, 2}) {
+    facts.event(EventKind::peer_closed, Facts::rank(rank), "Connection closed by remote peer n0").peer.host =
+        "n0";
+  }
+  const Candidate found = found_by(facts.evidence, "lost_peer");
+  EXPECT_EQ(found.verdict.culprits, Labels{"0"});
+  EXPECT_EQ(found.verdict.victims, (Labels{"1", "2"}));
+  EXPECT_EQ(found.weight, Weight::strong);
+}
+
 TEST(DeathsTest, ConnectionsThatCloseAfterATimeoutTellNothing) {
   Facts facts;
   facts.timeout(0, 3);

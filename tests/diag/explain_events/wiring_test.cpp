@@ -97,6 +97,21 @@ TEST(WiringTest, FilesThatKnowSomeGpusOnlyAreAlsoReadAlone) {
   EXPECT_EQ(found.verdict.grade, Grade::certain);
 }
 
+TEST(WiringTest, InactiveLinksWithNothingToCompareArePossible) {
+  Facts facts;
+  Result<Reading> reading = read_evidence(
+      "GPU 2: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-000000000003)\n\t Link 0: 26.562 "
+      "GB/s\n"
+      "\t Link 1: 26.562 GB/s\n\t Link 2: <inactive>\n\t Link 3: <inactive>\n",
+      "nvlink.txt");
+  ASSERT_TRUE(reading.is_ok());
+  facts.evidence.topology.push_back(std::move(reading).value());
+  const Candidate found = found_by(facts.evidence, "wiring");
+  EXPECT_EQ(found.verdict.kind, FaultKind::nvlink_fault);
+  EXPECT_EQ(found.verdict.culprits, Labels{"2"});
+  EXPECT_EQ(found.verdict.grade, Grade::possible);
+}
+
 TEST(WiringTest, BesideAHangHealthyWiringSaysNothing) {
   Facts facts = with_matrix(-1);
   facts.timeout(0, 4);

@@ -113,6 +113,24 @@ std::string fix_for(const std::vector<Death>& deaths) {
   return {};
 }
 
+/// The only rank of the job that no line is of.
+std::string only_silent_rank(const SideEvidence& side) {
+  std::string silent;
+  std::size_t known = 0;
+  for (const RankPicture& rank : side.picture().ranks) {
+    if (rank.who.rank == kUnknown) return {};
+    if (rank.has_evidence) {
+      ++known;
+    } else if (silent.empty()) {
+      silent = rank.label;
+    } else {
+      return {};
+    }
+  }
+  const auto world = side.picture().world_size;
+  return world && known + 1 == static_cast<std::size_t>(std::max(*world, 0)) ? silent : std::string();
+}
+
 void explain_lost_peers(const SideEvidence& side, std::vector<Candidate>& out) {
   // Closed connections after a timeout, or beside a Gloo timeout, are how the others leave.
   if (side.has(EventKind::timeout) || has_gloo_timeout(side)) return;
@@ -132,12 +150,17 @@ void explain_lost_peers(const SideEvidence& side, std::vector<Candidate>& out) {
   }
   if (first == nullptr || places.size() != 1) return;
   const bool is_agreed = reporters.size() >= 2;
-  Candidate candidate =
-      candidate_of(side, FaultKind::rank_died, is_agreed ? Grade::likely : Grade::possible, Weight::ordinary,
-                   "lost_peer", first, "a peer's end of the connection closed");
+  Candidate candidate = candidate_of(side, FaultKind::rank_died, is_agreed ? Grade::likely : Grade::possible,
+                                     is_agreed ? Weight::strong : Weight::ordinary, "lost_peer", first,
+                                     "a peer's end of the connection closed");
   Verdict& verdict = candidate.verdict;
-  verdict.suspects = sorted_labels({peers.begin(), peers.end()});
-  verdict.victims = side.others(verdict.suspects);
+  const std::string silent = is_agreed ? only_silent_rank(side) : std::string();
+  if (silent.empty()) {
+    verdict.suspects = sorted_labels({peers.begin(), peers.end()});
+  } else {
+    verdict.culprits = {silent};
+  }
+  verdict.victims = side.others(silent.empty() ? verdict.suspects : verdict.culprits);
   verdict.title = concat("A process on ", *places.begin(), " went away: ", reporters.size(),
                          reporters.size() == 1 ? " peer" : " peers", " lost the connection to it");
   verdict.why = {
@@ -173,9 +196,10 @@ void explain_deaths(const SideEvidence& side, std::vector<Candidate>& out) {
   (is_whole_job ? verdict.suspects : verdict.culprits) = labels;
   if (!is_whole_job) verdict.victims = side.others(labels);
   const std::string who = text_of_labels(labels);
-  verdict.title = is_whole_job
-                      ? std::string("All processes ended at once: somebody or something ended the job")
-                      : concat("The process of ", who, ' ', deaths.front().how);
+  verdict.title =
+      is_whole_job
+          ? std::string("All processes ended at once: somebody or something ended the job")
+          : concat(who.starts_with("process ") ? "The " : "The process of ", who, ' ', deaths.front().how);
   for (const Death& death : deaths) {
     verdict.why.push_back(
         concat(death.label.empty() ? "a process" : text_of_labels({death.label}), ' ', death.how));

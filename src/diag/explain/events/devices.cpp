@@ -100,9 +100,10 @@ void explain_xids(const SideEvidence& side, std::vector<Candidate>& out) {
   verdict.culprits = sorted_labels({label});
   for (std::string& other : side.others(verdict.culprits)) others.push_back(std::move(other));
   verdict.victims = sorted_labels(std::move(others));
-  const std::string bus = first->who.bus_id.empty() ? std::string() : concat(" at ", first->who.bus_id);
-  verdict.title = concat("The GPU of ", text_of_labels(verdict.culprits), bus, ' ',
-                         sentence_of_xid(first->code, kind), " (Xid ", first->code, ')');
+  const bool is_named_by_bus = label.find(first->who.bus_id) != std::string::npos;
+  const std::string bus = is_named_by_bus ? std::string() : concat(" at ", first->who.bus_id);
+  verdict.title = concat(label.starts_with("GPU ") ? "" : "The GPU of ", text_of_labels(verdict.culprits),
+                         bus, ' ', sentence_of_xid(first->code, kind), " (Xid ", first->code, ')');
   verdict.why = {concat("Xid ", first->code, " on ", text_of_labels(verdict.culprits),
                         " is the first that is no consequence of another one.")};
   if (!is_hardware) {

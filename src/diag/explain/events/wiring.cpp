@@ -91,7 +91,7 @@ void add_finding(const TopologyCase& machine, const Finding& finding, bool is_ha
                                                                           : Grade::likely;
   const Machine& parts = machine.evidence.machine;
   const std::vector<std::string> gpus = gpu_labels(parts, finding);
-  const bool is_few = gpus.size() * 2 < parts.gpus.size();
+  const bool is_few = gpus.size() * 2 < parts.gpus.size() || gpus.size() == 1;
   if (is_hardware && is_few && finding.severity == Severity::failure) {
     verdict.culprits = gpus;
   } else {
@@ -193,7 +193,16 @@ void explain_wiring(const SideEvidence& side, std::vector<Candidate>& out) {
     return;
   }
   const Machine& parts = machine.evidence.machine;
-  if (is_hang || parts.gpus.empty() || explain_spare_nics(machine, findings, out)) return;
+  const auto inactive = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.id == "nvlink_inactive" && has_text(finding.title, "are inactive");
+  });
+  if (inactive != findings.end() && !is_hang) {
+    // How many links the product has is not known: nothing to compare with.
+    add_finding(machine, *inactive, is_hang, out);
+    out.back().verdict.grade = Grade::possible;
+    return;
+  }
+  if (is_hang || parts.gpus.size() < 2 || explain_spare_nics(machine, findings, out)) return;
   Candidate candidate;
   candidate.weight = Weight::background;
   candidate.rule = "healthy_wiring";
