@@ -117,7 +117,7 @@ bool explain_pairs(const SideEvidence& side, std::vector<Candidate>& out) {
   verdict.title = concat("Direct access over PCIe between ", pairs, " is accepted but does not work");
   verdict.why = {
       "Pairs under one PCIe switch, which use direct access, hang; pairs through host memory run."};
-  if (is_cured) verdict.why.push_back("The same pair runs with NCCL_P2P_DISABLE=1.");
+  if (is_cured) verdict.why.emplace_back("The same pair runs with NCCL_P2P_DISABLE=1.");
   verdict.counter_check = "Pairs through host memory are slower by design; that is not the defect.";
   verdict.op = program_in(side);
   out.push_back(std::move(candidate));
@@ -173,7 +173,7 @@ void explain_peer_access(const SideEvidence& side, std::vector<Candidate>& out) 
     verdict.why = {
         concat("All ", waiting,
                " ranks entered the first operation and none ever completed: the path never worked.")};
-    if (is_redirected) verdict.why.push_back("A PCIe bridge redirects peer traffic (ACSCtl ReqRedir+).");
+    if (is_redirected) verdict.why.emplace_back("A PCIe bridge redirects peer traffic (ACSCtl ReqRedir+).");
     verdict.counter_check = "NCCL_P2P_DISABLE=1 as a probe tells: if it runs, the direct path is at fault.";
     set_place(verdict, side.stuck_place());
     out.push_back(std::move(candidate));

@@ -155,9 +155,9 @@ bool explain_outliers(const SideEvidence& side, const RankStacks& ranks, std::ve
                          " of ", ranks.size(), " ranks wait in ", usual.finding.op);
   verdict.why = {concat(inside.size(), " ranks are inside ", usual.finding.op, "; ", text_of_labels(outside),
                         outside.size() == 1 ? " is" : " are", " not.")};
-  if (are_idle) verdict.why.push_back("The GPUs outside are idle, so their hosts are what is late.");
+  if (are_idle) verdict.why.emplace_back("The GPUs outside are idle, so their hosts are what is late.");
   if (are_spinning) {
-    verdict.why.push_back("The other GPUs are busy at low power: they spin in a communication kernel.");
+    verdict.why.emplace_back("The other GPUs are busy at low power: they spin in a communication kernel.");
   }
   verdict.counter_check = "A second stack of the same rank, seconds later, tells slow from stuck.";
   verdict.fix =
@@ -257,7 +257,7 @@ void explain_one_place(const SideEvidence& side, const RankStacks& ranks, std::v
   verdict.title = concat("All ", ranks.size(), " ranks are at ", first.finding.frame, " and nothing moves");
   verdict.why = {"Nobody is missing at host level: what stands still is on a device or on the fabric."};
   if (are_spinning) {
-    verdict.why.push_back("All GPUs are busy at low power: they spin in a communication kernel.");
+    verdict.why.emplace_back("All GPUs are busy at low power: they spin in a communication kernel.");
   }
   out.push_back(std::move(candidate));
 }

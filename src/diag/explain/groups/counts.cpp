@@ -63,7 +63,7 @@ void tell_running(const HangEvidence& evidence, const JobPicture& picture, int g
   verdict.op = name;
   verdict.title = concat("The job runs: ", name, " of ", verdict.group, " went from ", highest(before),
                          " to ", highest(after), " launches between the snapshots");
-  verdict.why.push_back(
+  verdict.why.emplace_back(
       "Ranks that lag by a call or two change from snapshot to snapshot: the query was overtaken by the "
       "work.");
   for (const CounterFact* fact : {function.first, function.last})
@@ -92,7 +92,7 @@ void tell_fewer(const HangEvidence& evidence, const JobPicture& picture, int gro
   verdict.victims = labels_of(picture, rest);
   verdict.title = concat(ranks_text(labels_of(picture, fewer)), " launched fewer ", name, " on ",
                          verdict.group, " than the others (up to ", top, ")");
-  verdict.why.push_back(
+  verdict.why.emplace_back(
       is_hang ? "The counts stand still, and these ranks have not made the call that the others wait in."
               : "One snapshot does not tell a hang from a query that the work overtook.");
   verdict.evidence.push_back(quote_of(evidence, function.last->source, concat(name, " counts differ")));
@@ -131,7 +131,8 @@ void tell_idle(const HangEvidence& evidence, const JobPicture& picture, std::vec
   verdict.kind = FaultKind::none;
   verdict.grade = Grade::likely;
   verdict.title = "No rank has a call open and all counts agree: nothing hangs in these groups";
-  verdict.why.push_back("Every rank has a record, and in every group all calls that were made are complete.");
+  verdict.why.emplace_back(
+      "Every rank has a record, and in every group all calls that were made are complete.");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ void fill_ring(const HangEvidence& evidence, const JobPicture& picture, const st
     for (const OpFact* op : {by.set->op})
       verdict.evidence.push_back(quote_of(evidence, *op, "has no other half"));
   }
-  verdict.why.push_back(
+  verdict.why.emplace_back(
       "A neighbour whose own call is complete is no fault: the other halves of its peers' grouped calls are "
       "open.");
 }

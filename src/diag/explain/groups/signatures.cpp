@@ -198,9 +198,10 @@ Candidate candidate_of(const HangEvidence& evidence, const JobPicture& picture, 
     verdict.evidence.push_back(quote_of(evidence, *members.front().op));
   }
   if (minority.empty()) {
-    verdict.why.push_back("No side has more than half of the group, so no rank can be called the wrong one.");
+    verdict.why.emplace_back(
+        "No side has more than half of the group, so no rank can be called the wrong one.");
   } else if (agreed_before(group, calls)) {
-    verdict.why.push_back("One call earlier all of them agreed.");
+    verdict.why.emplace_back("One call earlier all of them agreed.");
   }
   verdict.counter_check = "A rank that is only late would make the same call, with a lower count.";
   return candidate;

@@ -88,7 +88,7 @@ void tell_all_in(const HangEvidence& evidence, const JobPicture& picture, const 
     verdict.kind = FaultKind::insufficient_evidence;
     verdict.title =
         concat("Rank ", verdict.victims.front(), " waits in ", call, "; of the other ranks there is no line");
-    verdict.why.push_back("One rank's evidence cannot tell who is missing.");
+    verdict.why.emplace_back("One rank's evidence cannot tell who is missing.");
     return;
   }
   verdict.why.push_back(
@@ -103,7 +103,7 @@ void tell_all_in(const HangEvidence& evidence, const JobPicture& picture, const 
         return member.completed && *member.completed <= 0 && member.enqueued && *member.enqueued > 0;
       });
   if (is_first)
-    verdict.why.push_back(
+    verdict.why.emplace_back(
         "No collective of this group has ever completed: the transport may never have worked.");
   verdict.counter_check = "A rank that skipped a call would have a lower count, or no line; none has.";
 }
@@ -156,7 +156,7 @@ bool explain_silence(const HangEvidence& evidence, const JobPicture& picture, co
     Verdict& verdict = out.back().verdict;
     verdict.evidence.push_back(
         quote_of(evidence, even->source, even->text, "all ranks launched the same count"));
-    verdict.why.push_back(
+    verdict.why.emplace_back(
         "RAS counts launches, not completions: OK says that no rank is missing, not that the job is well.");
     return true;
   }

@@ -170,7 +170,7 @@ Candidate sink_candidate(const HangEvidence& evidence, const JobPicture& picture
                       : concat(who, " did not make the call ", call, " that ", verdict.group, " waits for");
   tell_counts(evidence, picture, graph, place, culprits, verdict);
   if (is_device) {
-    verdict.why.push_back(
+    verdict.why.emplace_back(
         "A collective cannot finish on a peer without the data of every member: the work was posted, and the "
         "device "
         "(or the query of its events) then stopped.");

@@ -75,7 +75,7 @@ void tell(const HangEvidence& evidence, const JobPicture& picture, const GroupPi
                                  is_clear ? ", which it has not done before." : "."));
     verdict.evidence.push_back(quote_of(evidence, *one.op));
   }
-  if (!is_clear) verdict.why.push_back("Which rank's splits are wrong cannot be read from sums alone.");
+  if (!is_clear) verdict.why.emplace_back("Which rank's splits are wrong cannot be read from sums alone.");
   verdict.counter_check =
       "Different sizes of two ranks are no fault by themselves; the sums of all ranks must be equal.";
 }

@@ -2,6 +2,7 @@
 #include "diag/explain/groups/waits.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -127,18 +128,19 @@ class Builder {
       return member.open.empty() ? std::optional(TargetState::missing) : std::nullopt;
     }
     // Counts of a group with sends and receives say nothing; its entries do.
-    std::optional<std::int64_t> in_at = in.has_p2p ? std::nullopt : member.enqueued;
-    if (in.has_p2p || !in_at) {
+    constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::min();
+    std::int64_t in_at = in.has_p2p ? kNowhere : member.enqueued.value_or(kNowhere);
+    if (in_at == kNowhere) {
       for (const auto* ops : {&member.history, &member.open}) {
         for (const OpFact* op : *ops) {
-          if (!is_p2p(*op) && op->seq && (!in_at || *in_at < *op->seq)) in_at = op->seq;
+          if (!is_p2p(*op)) in_at = std::max(in_at, op->seq.value_or(kNowhere));
         }
       }
     }
-    if (!in_at)
+    if (in_at == kNowhere)
       return rank.has_dump && member.open.empty() && !in.has_p2p ? TargetState::missing
                                                                  : TargetState::unknown;
-    if (*in_at < *head.seq) return in.is_unnamed ? TargetState::unknown : TargetState::missing;
+    if (in_at < *head.seq) return in.is_unnamed ? TargetState::unknown : TargetState::missing;
     if (!in.has_p2p && member.completed && *member.completed >= *head.seq) return std::nullopt;
     const auto& heads = graph_.ranks[static_cast<std::size_t>(member.rank)].heads;
     const auto same =
