@@ -2,7 +2,9 @@
 #include "ringcomm/diag/explain.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "diag/explain/groups/texts.hpp"
@@ -23,16 +25,19 @@ void rank_candidates(std::vector<Candidate>& candidates) {
   });
 }
 
-bool shares(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  return std::any_of(a.begin(), a.end(), [&b](const std::string& label) {
-    return std::find(b.begin(), b.end(), label) != b.end();
-  });
+/// Of labels that are looked up often: a large job has thousands.
+using LabelSet = std::unordered_set<std::string>;
+
+LabelSet set_of(const std::vector<std::string>& labels) { return {labels.begin(), labels.end()}; }
+
+bool shares(const LabelSet& a, const std::vector<std::string>& b) {
+  return std::any_of(b.begin(), b.end(), [&a](const std::string& label) { return a.count(label) != 0; });
 }
 
 /// The other candidate tells of the same ranks, or of nobody in particular.
-bool agrees(const Verdict& best, const Verdict& other) {
-  if (shares(best.culprits, other.culprits) || shares(best.culprits, other.suspects)) return true;
-  return other.culprits.empty() || best.culprits.empty();
+bool agrees(const LabelSet& culprits, const Verdict& other) {
+  if (shares(culprits, other.culprits) || shares(culprits, other.suspects)) return true;
+  return other.culprits.empty() || culprits.empty();
 }
 
 bool is_event_only(const Verdict& verdict) {
@@ -49,7 +54,7 @@ void append(std::vector<Item>& to, const std::vector<Item>& from, std::size_t li
 
 /// What is stuck, who waits and the waits themselves, from a rule over groups, for an answer that only says
 /// what happened to a rank.
-void take_place(Verdict& best, const Verdict& other) {
+void take_place(Verdict& best, const LabelSet& culprits, const Verdict& other) {
   if (is_event_only(best) && best.kind != FaultKind::none) {
     best.group = other.group;
     best.op = other.op;
@@ -57,17 +62,16 @@ void take_place(Verdict& best, const Verdict& other) {
   }
   if (best.graph.empty()) best.graph = other.graph;
   if (best.cycle.empty()) best.cycle = other.cycle;
-  if (!best.victims.empty() || best.culprits.empty()) return;
+  if (!best.victims.empty() || culprits.empty()) return;
   for (const std::vector<std::string>* labels : {&other.victims, &other.culprits}) {
-    for (const std::string& label : *labels) {
-      if (std::find(best.culprits.begin(), best.culprits.end(), label) == best.culprits.end())
-        best.victims.push_back(label);
-    }
+    std::copy_if(labels->begin(), labels->end(), std::back_inserter(best.victims),
+                 [&culprits](const std::string& label) { return culprits.count(label) == 0; });
   }
 }
 
 void merge_others(Candidate& best, const std::vector<Candidate>& others) {
   bool has_place = !is_event_only(best.verdict);
+  const LabelSet culprits = set_of(best.verdict.culprits);
   for (const Candidate& other : others) {
     const bool is_same =
         other.verdict.kind == best.verdict.kind && other.verdict.culprits == best.verdict.culprits;
@@ -75,9 +79,9 @@ void merge_others(Candidate& best, const std::vector<Candidate>& others) {
       append(best.verdict.why, other.verdict.why, kSentences);
       append(best.verdict.evidence, other.verdict.evidence, kQuotes);
     }
-    if (!agrees(best.verdict, other.verdict) || is_event_only(other.verdict)) continue;
+    if (!agrees(culprits, other.verdict) || is_event_only(other.verdict)) continue;
     if (!has_place) append(best.verdict.evidence, other.verdict.evidence, kQuotes);
-    take_place(best.verdict, other.verdict);
+    take_place(best.verdict, culprits, other.verdict);
     has_place = true;
   }
   if (!best.verdict.counter_check.empty()) return;
@@ -91,9 +95,8 @@ void merge_others(Candidate& best, const std::vector<Candidate>& others) {
 
 /// Ranks named as culprits or suspects wait for nobody: they are no victims.
 void clean(Verdict& verdict) {
-  const auto is_named = [&verdict](const std::string& label) {
-    return std::find(verdict.culprits.begin(), verdict.culprits.end(), label) != verdict.culprits.end();
-  };
+  const LabelSet culprits = set_of(verdict.culprits);
+  const auto is_named = [&culprits](const std::string& label) { return culprits.count(label) != 0; };
   std::erase_if(verdict.victims, is_named);
   std::erase_if(verdict.suspects, is_named);
   if (verdict.kind == FaultKind::insufficient_evidence) verdict.grade = Grade::cannot_tell;

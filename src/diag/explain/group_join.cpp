@@ -82,6 +82,9 @@ class GroupJoin {
     }
     GroupPicture& group = picture_.groups[static_cast<std::size_t>(at->second)];
     group.views.push_back(&fact);
+    // One that tells the members stands first: list_of() is asked for every fact.
+    if (!fact.ranks.empty() && group.views.front()->ranks.empty())
+      std::swap(group.views.front(), group.views.back());
     if (group.name.empty()) group.name = fact.name;
     if (group.description.empty()) group.description = fact.description;
     if (group.unique_id.empty()) group.unique_id = fact.unique_id;
@@ -164,10 +167,7 @@ std::string label_of(const GroupPicture& group, const std::optional<int>& world)
 
 const std::vector<int>& list_of(const GroupPicture& group) {
   static const std::vector<int> none;
-  for (const GroupFact* view : group.views) {
-    if (!view->ranks.empty()) return view->ranks;
-  }
-  return none;
+  return group.views.empty() ? none : group.views.front()->ranks;
 }
 
 int JobPicture::group_of(const Who& who, const Source& source, std::string_view key) const {

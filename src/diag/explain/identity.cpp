@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "diag/explain/group_join.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::diag {
@@ -76,15 +77,10 @@ Who with_global_rank(const JobPicture& picture, Who who, const Source& source, s
   if (who.rank != kUnknown || who.group_rank < 0) return who;
   const int at = picture.group_of(who, source, group);
   const GroupPicture* found = at == kUnknown ? nullptr : &picture.groups[static_cast<std::size_t>(at)];
-  const std::vector<int>* ranks = nullptr;
-  if (found != nullptr) {
-    for (const GroupFact* view : found->views) {
-      if (!view->ranks.empty()) ranks = &view->ranks;
-    }
-  }
-  if (ranks != nullptr) {
-    if (static_cast<std::size_t>(who.group_rank) < ranks->size())
-      who.rank = (*ranks)[static_cast<std::size_t>(who.group_rank)];
+  if (found != nullptr && !list_of(*found).empty()) {
+    const std::vector<int>& ranks = list_of(*found);
+    if (static_cast<std::size_t>(who.group_rank) < ranks.size())
+      who.rank = ranks[static_cast<std::size_t>(who.group_rank)];
     return who;
   }
   // No list of ranks: true of the group that spans the job, and of logs that print one rank only.

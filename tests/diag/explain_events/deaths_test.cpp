@@ -49,6 +49,20 @@ TEST(DeathsTest, TheRootCauseOfTheLauncherCounts) {
   EXPECT_EQ(found_by(facts.evidence, "process_ended").verdict.culprits, Labels{"4"});
 }
 
+TEST(DeathsTest, WhatFollowsTheLaunchersFirstFailureIsAConsequenceWithoutAnyClock) {
+  Facts facts;
+  facts.timeout(1, 7);
+  facts.event(EventKind::exit_code, Facts::rank(3), "exitcode : -9").code = -9;
+  EventFact& root = facts.event(EventKind::exit_code, Facts::rank(1), "exitcode : -6");
+  root.code = -6;  // its own watchdog's abort
+  root.detail = "root_cause";
+  EXPECT_FALSE(has_rule(facts.evidence, "process_ended"));
+  root.code = 1;  // an exception
+  EXPECT_FALSE(has_rule(facts.evidence, "process_ended"));
+  root.code = -9;
+  EXPECT_EQ(found_by(facts.evidence, "process_ended").verdict.culprits, Labels{"1"});
+}
+
 TEST(DeathsTest, AnOomKillIsJoinedByProcessNumber) {
   Facts facts;
   Who known = Facts::process("n1", 3188);

@@ -48,5 +48,13 @@ TEST(StartUpTest, TheSameVersionEverywhereIsNoMismatch) {
   EXPECT_EQ(found.verdict.grade, Grade::likely);
 }
 
+TEST(StartUpTest, ABuildsSuffixAndALineOfNobodyAreNoOtherVersion) {
+  Facts facts;
+  facts.event(EventKind::version, Facts::rank(0), "NCCL version 2.26.2+cuda12.4").detail = "2.26.2+cuda12.4";
+  facts.event(EventKind::version, Facts::rank(1), "dump").detail = "2.26.2";
+  facts.event(EventKind::version, Who{}, "NCCL version 2.25.1").detail = "2.25.1";
+  EXPECT_FALSE(has_rule(facts.evidence, "versions_differ"));
+}
+
 }  // namespace
 }  // namespace ringcomm::diag

@@ -18,6 +18,18 @@ TEST(StragglersTest, ABarWithoutARankIsOfTheOneThatDoesNotWait) {
   EXPECT_EQ(found.verdict.victims, (Labels{"1", "2", "3"}));
 }
 
+TEST(StragglersTest, ABarOfTheLoopThatAllAreInIsNotOfTheSilentRank) {
+  for (const char* const detail : {"progress bar", "Training", "Epoch 3", "step"}) {
+    Facts facts;
+    facts.event(EventKind::progress, Who{}, "12%|#         | 41/300 [10:20<1:05:00]").detail = detail;
+    for (const int rank : {0, 1, 2}) facts.timeout(rank, 41);
+    facts.evidence.world_size = 4;
+    EXPECT_FALSE(has_rule(facts.evidence, "application_line")) << detail;
+    facts.evidence.events.front().detail = "Building index";
+    EXPECT_EQ(found_by(facts.evidence, "application_line").verdict.culprits, Labels{"3"});
+  }
+}
+
 TEST(StragglersTest, ALineOfARankThatWaitsTellsNothing) {
   Facts facts;
   facts.event(EventKind::progress, Facts::rank(1), "step 7");

@@ -51,8 +51,23 @@ std::string how_by_signal(int signal) {
   }
 }
 
+/// The launcher says of this one that it failed first.
+bool is_marked_first(const EventFact& event) {
+  return has_text(event.detail, "first") || has_text(event.detail, "root");
+}
+
+/// Files in which a launcher names its first failure: what else it lists there came later, by its own clock.
+std::set<std::int32_t> files_with_a_first(const SideEvidence& side) {
+  std::set<std::int32_t> files;
+  for (const EventFact* event : side.of(EventKind::exit_code)) {
+    if (is_marked_first(*event)) files.insert(event->source.file);
+  }
+  return files;
+}
+
 std::vector<Death> deaths_of(const SideEvidence& side) {
   std::vector<Death> deaths;
+  const std::set<std::int32_t> has_first = files_with_a_first(side);
   for (const EventFact* event : side.of(EventKind::oom_kill)) {
     deaths.push_back({event, side.label_of(event->who), "was killed by the kernel for memory"});
   }
@@ -62,6 +77,7 @@ std::vector<Death> deaths_of(const SideEvidence& side) {
   for (const EventFact* event : side.of(EventKind::exit_code)) {
     const int signal = signal_of(event->code);
     if (signal == 0 || is_consequence(side, *event)) continue;
+    if (!is_marked_first(*event) && has_first.count(event->source.file) != 0) continue;
     deaths.push_back({event, side.label_of(event->who), how_by_signal(signal)});
   }
   return deaths;
@@ -78,9 +94,7 @@ std::vector<Death> first_deaths(std::vector<Death> deaths) {
     });
     if (!is_later) first.push_back(death);
   }
-  const auto is_marked = [](const Death& death) {
-    return has_text(death.event->detail, "first") || has_text(death.event->detail, "root");
-  };
+  const auto is_marked = [](const Death& death) { return is_marked_first(*death.event); };
   std::set<std::string> marked;
   for (const Death& death : first) {
     if (is_marked(death)) marked.insert(death.label);

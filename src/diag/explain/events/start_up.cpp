@@ -88,7 +88,11 @@ void explain_versions(const SideEvidence& side, std::vector<Candidate>& out) {
     // No line says it outright: what the processes print at start.
     std::map<std::string, std::vector<const EventFact*>> by_version;
     for (const EventFact* event : side.of(EventKind::version)) {
-      if (!event->detail.empty()) by_version[event->detail].push_back(event);
+      // A line of nobody (a report of the environment) is of another process, or of none of the job. A dump
+      // says "2.26.2" where a log says "2.26.2+cuda12.4".
+      const std::string version = event->detail.substr(0, event->detail.find('+'));
+      if (!version.empty() && side.index_of(event->who, event->group) != kUnknown)
+        by_version[version].push_back(event);
     }
     if (by_version.size() < 2) return;
     const auto rarest =

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "diag/explain/events/side.hpp"
+#include "diag/explain/other_work.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::diag {
@@ -48,7 +49,7 @@ void explain_stragglers(const SideEvidence& side, std::vector<Candidate>& out) {
   for (const EventFact* event : side.of(EventKind::progress)) {
     int rank = side.rank_of(event->who, event->group);
     // A bar without a rank is of the main process: of the one that does not wait.
-    if (rank == kUnknown && roll.silent.size() == 1) rank = *roll.silent.begin();
+    if (rank == kUnknown && roll.silent.size() == 1 && is_other_work(*event)) rank = *roll.silent.begin();
     if (roll.silent.count(rank) == 0) continue;
     late.insert(rank);
     last = event;

@@ -2,7 +2,6 @@
 // Groups that ranks made differently: one name, members that overlap, other lists.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "diag/explain/group_join.hpp"
 #include "diag/explain/groups/rules.hpp"
@@ -27,9 +26,21 @@ std::string list_text(const std::vector<int>& ranks) {
   return concat('[', text, ranks.size() > 16 ? ", ...]" : "]");
 }
 
+std::vector<int> sorted_list(const GroupPicture& group) {
+  std::vector<int> ranks = list_of(group);
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+/// Of sorted lists.
 bool overlap(const std::vector<int>& a, const std::vector<int>& b) {
-  const std::set<int> in(a.begin(), a.end());
-  return std::any_of(b.begin(), b.end(), [&in](int rank) { return in.count(rank) != 0; });
+  auto one = a.begin();
+  auto other = b.begin();
+  while (one != a.end() && other != b.end()) {
+    if (*one == *other) return true;
+    *one < *other ? ++one : ++other;
+  }
+  return false;
 }
 
 void tell(const HangEvidence& evidence, const JobPicture& picture,
@@ -120,12 +131,15 @@ void creation_rule(const HangEvidence& evidence, const JobPicture& picture, std:
   }
   for (const auto& [name, groups] : by_name) {
     if (groups.size() < 2 || groups.size() > 64) continue;
+    std::vector<std::vector<int>> lists;
+    for (const GroupPicture* group : groups) lists.push_back(sorted_list(*group));
     std::vector<const GroupPicture*> crossed;
-    for (const GroupPicture* group : groups) {
-      const bool crosses = std::any_of(groups.begin(), groups.end(), [group](const GroupPicture* other) {
-        return other != group && overlap(list_of(*group), list_of(*other));
-      });
-      if (crosses) crossed.push_back(group);
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const bool crosses =
+          std::any_of(lists.begin(), lists.end(), [&lists, i](const std::vector<int>& other) {
+            return &other != &lists[i] && overlap(lists[i], other);
+          });
+      if (crosses) crossed.push_back(groups[i]);
     }
     if (crossed.size() > 1) tell(evidence, picture, crossed, out);
   }

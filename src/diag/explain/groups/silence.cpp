@@ -6,6 +6,7 @@
 #include "diag/evidence/reader.hpp"
 #include "diag/explain/groups/rules.hpp"
 #include "diag/explain/groups/texts.hpp"
+#include "diag/explain/other_work.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::diag {
@@ -51,7 +52,7 @@ const EventFact* progress_of(const HangEvidence& evidence, const JobPicture& pic
   for (const EventFact& event : evidence.events) {
     if (event.kind != EventKind::progress) continue;
     const int at = picture.find(event.who, event.group);
-    if (at == rank || at == kUnknown) return &event;
+    if (at == rank || (at == kUnknown && is_other_work(event))) return &event;
   }
   return nullptr;
 }
