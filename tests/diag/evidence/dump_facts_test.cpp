@@ -23,7 +23,7 @@ class DumpFactsTest : public ::testing::TestWithParam<bool> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Encodings, DumpFactsTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "pickle" : "json"; });
+                         [](const auto& made) { return made.param ? "pickle" : "json"; });
 
 TEST_P(DumpFactsTest, AnOpenCall) {
   const HangEvidence evidence = read({.status = {{0, 7, -1, 6}}, .calls = {{.seq = 7}}});

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, SharedDumpsTest,
                                            Case{"041", 8, 19, 8, 8, 5, 0}, Case{"043", 4, 4, 2, 2, 0, 2},
                                            Case{"045", 4, 8, 8, 8, 0, 0}, Case{"052", 2, 4, 2, 2, 0, 0},
                                            Case{"053", 4, 45, 4, 4, 2, 0}, Case{"080", 4, 8, 4, 4, 0, 0}),
-                         [](const auto& info) { return concat("Case", info.param.number); });
+                         [](const auto& made) { return concat("Case", made.param.number); });
 
 }  // namespace
 }  // namespace ringcomm::diag

@@ -39,9 +39,11 @@ TEST(GroupTableTest, EqualRanksAreOneRowAndTheCulpritIsMarked) {
 
 TEST(GroupTableTest, UnknownIsNoNumber) {
   Verdict verdict = verdict_of_four();
-  verdict.groups[0].members[2] = MemberState{};
-  verdict.groups[0].members[2].rank = "2";
-  verdict.groups[0].members[2].has_evidence = false;
+  MemberState& unknown = verdict.groups[0].members[2];
+  unknown.enqueued.reset();
+  unknown.completed.reset();
+  unknown.op.clear();
+  unknown.has_evidence = false;
   EXPECT_EQ(group_table(verdict, 90, false)[2], "       2        ?       ?     no evidence  <- culprit");
 }
 
