@@ -104,9 +104,10 @@ void Recording::set_memory(std::uint64_t arena_high_water_bytes, std::uint64_t w
 
 void Recording::ask(StatusCode code) {
   if (has_verdict_ || !has_watchdog_) return;
-  has_verdict_ = true;
   const auto apart = code == StatusCode::timeout ? kApart : std::chrono::milliseconds(0);
   const diag::WatchdogReport report = diag::report_hang(identity_.job, apart);
+  // Where the first one was not done in time there is none yet: verdict() asks again.
+  has_verdict_ = report.is_first || !report.verdict.title.empty();
   verdict_ = sentence(report.verdict);
   if (report.is_first && !report.text.empty()) log(LogLevel::warn, report.text);
 }
@@ -115,7 +116,7 @@ Status Recording::explain(Status found, int) noexcept {
   if (!is_armed_.load(std::memory_order_acquire) || !is_explained(found.code())) return found;
   try {
     const std::lock_guard lock(mutex_);
-    if (has_verdict_) return found;
+    if (std::exchange(was_asked_, true)) return found;
     ask(found.code());
     if (verdict_.empty() || found.code() != StatusCode::timeout) return found;
     std::string text = concat(found.message(), "; verdict: ", verdict_);

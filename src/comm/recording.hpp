@@ -73,7 +73,8 @@ class Recording final : public FailureListener {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Tee>> tees_;
   std::string verdict_;
-  bool has_verdict_ = false;  ///< asked once
+  bool was_asked_ = false;  ///< by explain(): once, because peers wait for it
+  bool has_verdict_ = false;
   std::atomic<bool> is_armed_{false}, has_failed_{false};
 };
 

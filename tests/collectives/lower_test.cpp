@@ -105,6 +105,36 @@ TEST(LowerTest, EdgesBetweenTheQueuesAreKept) {
   EXPECT_EQ(batches_after, edges);
 }
 
+TEST(LowerTest, ComputesKnowWhatArrivedForThemAndSlotsAreTheirs) {
+  struct Case {
+    plan::RotationMode mode;
+    plan::Access access;
+    TransportOpKind brings;
+    std::size_t released_later;
+  };
+  for (const Case& c : {Case{plan::RotationMode::direct, plan::Access::direct_read, TransportOpKind::take, 0},
+                        Case{plan::RotationMode::relay, plan::Access::direct_read, TransportOpKind::pull, 3},
+                        Case{plan::RotationMode::relay, plan::Access::two_sided, TransportOpKind::recv, 0}}) {
+    const Program program = lowered(rotation(c.mode, plan::Overlap::on, c.access));
+    std::size_t arrivals = 0;
+    for (const collectives::Compute& compute : program.computes) {
+      EXPECT_EQ(compute.arrivals, compute.op.block == 1 ? 0U : 1U);  // the own block does not arrive
+      for (std::uint32_t i = 0; i < compute.arrivals; ++i) {
+        const TransportOp& arrival = program.ops[program.arrivals[compute.first_arrival + i]];
+        EXPECT_EQ(arrival.kind, c.brings);
+        EXPECT_EQ(arrival.descriptor.block, compute.op.block);
+        EXPECT_EQ(arrival.is_read_later, c.brings != TransportOpKind::take);
+        ++arrivals;
+      }
+    }
+    EXPECT_EQ(arrivals, 3U);
+    std::size_t released_later = 0;
+    for (const TransportOp& op : program.ops)
+      released_later += op.kind == TransportOpKind::release && op.is_read_later ? 1U : 0U;
+    EXPECT_EQ(released_later, c.released_later);
+  }
+}
+
 TEST(LowerTest, SlicesThatReferToWhatTheyLackAreRefused) {
   const plan::RankPlan good =
       rotation(plan::RotationMode::relay, plan::Overlap::on, plan::Access::direct_read);

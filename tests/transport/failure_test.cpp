@@ -6,9 +6,20 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace ringcomm::transport {
 namespace {
+
+struct Listener final : FailureListener {
+  Status explain(Status found, int /*culprit*/) noexcept override { return found; }
+  void on_failure(const Status& failure, int culprit) noexcept override {
+    text = failure.to_string();
+    culprits.push_back(culprit);
+  }
+  std::string text;
+  std::vector<int> culprits;
+};
 
 Life life_of(const StateBlock& block) { return static_cast<Life>(block.life.load()); }
 
@@ -39,6 +50,18 @@ TEST(FailureTest, AFailureTakenOverKeepsCulpritReporterAndText) {
   EXPECT_EQ(middle.fail(read_failure(*first)).to_string(), "peer_lost: rank 3 died (told by rank 0)");
   EXPECT_EQ(last.fail(read_failure(*second)).to_string(), "peer_lost: rank 3 died (told by rank 0)");
   EXPECT_EQ(read_failure(*second).culprit, 3);
+}
+
+TEST(FailureTest, TheListenerHearsTheFirstFailureOnce) {
+  Listener listener;
+  Failure failure(1, &listener);
+  EXPECT_TRUE(failure.status().is_ok());
+  EXPECT_TRUE(listener.culprits.empty());
+  (void)failure.fail({Status::peer_lost("rank 3 died"), 3, 0});  // told by rank 0
+  (void)failure.fail({Status::aborted("too late"), 2, 1});
+  (void)failure.status();
+  EXPECT_EQ(listener.text, "peer_lost: rank 3 died");
+  EXPECT_EQ(listener.culprits, std::vector<int>{3});
 }
 
 TEST(FailureTest, AFailureBeforeThePublicationIsToldByIt) {

@@ -32,10 +32,10 @@ class ChannelSink {
                      std::string_view call_site) noexcept = 0;
   /// It has ended, with `code` where it failed.
   virtual void leave(const Descriptor& descriptor, StatusCode code) noexcept = 0;
-  /// incoming: posted = a wait for it begins, arrived = its data is here, computed = its consumer is done,
-  /// released = given back to the peer. outgoing: posted = offered or sent, released = its memory may be
-  /// overwritten. `peer`: rank of the communicator. `block`: the memory that is read (outgoing) or written
-  /// (incoming; null for a view).
+  /// incoming: posted = a wait for it begins (left out where a view is there already), arrived = its data is
+  /// here, computed = its consumer is done, released = given back to the peer. outgoing: posted = offered or
+  /// sent, released = its memory may be overwritten. `peer`: rank of the communicator. `block`: the memory
+  /// that is read (outgoing) or written (incoming; null for a view).
   virtual void record(Direction direction, const Descriptor& descriptor, int peer, const void* block,
                       OpState state) noexcept = 0;
 };

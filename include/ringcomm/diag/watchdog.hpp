@@ -27,9 +27,12 @@ struct WatchdogReport {
   std::vector<std::filesystem::path> files{};  ///< records and the verdict, for ringcomm-doctor hang
 };
 /// Reads the heads of all ranks of this host twice, `apart` from one another, so that a slow rank is told
-/// from a stuck one, and explains them. Any thread of any rank. Takes `apart` and some milliseconds.
+/// from a stuck one, and explains them. Any thread of any rank. Takes `apart` and some milliseconds. Who is
+/// not the first waits for that one, at most `patience`, because its peers are told only then; later its
+/// report has no verdict.
 WatchdogReport report_hang(std::uint64_t job,
-                           std::chrono::milliseconds apart = std::chrono::milliseconds(100));
+                           std::chrono::milliseconds apart = std::chrono::milliseconds(100),
+                           std::chrono::milliseconds patience = std::chrono::milliseconds(250));
 
 /// A verdict for a terminal of `columns` columns: culprit, what is stuck, kind, why with the lines quoted,
 /// fix, what to collect, victims, what was not read. At most one screen (50 lines) unless `is_verbose`.

@@ -2,6 +2,8 @@
 #include "diag/record/channel_recorder.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <numeric>
@@ -19,18 +21,25 @@ std::uint32_t distance(std::uint64_t from, std::uint64_t to) {
 
 bool is_before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
 
-RecordEntry entry_for(const Descriptor& d, EntryKind kind, std::uint64_t now) {
-  RecordEntry entry{};
-  entry.posted = now;
-  entry.sequence = d.sequence;
-  entry.op = static_cast<std::uint16_t>(d.op);
-  entry.dtype = static_cast<std::uint8_t>(d.dtype);
-  entry.reduce_op = static_cast<std::uint8_t>(d.reduce_op);
-  entry.step = d.step;
-  entry.bytes = d.bytes;
-  entry.kind = static_cast<std::uint8_t>(kind);
-  return entry;
+std::uint64_t pair(std::uint32_t low, std::uint32_t high) { return std::uint64_t{high} << 32 | low; }
+
+/// `subject`: of an operation its signature, of a message peer and block. Words are put together here:
+/// copying fields and then loading them as words would stall on each.
+EntryWords words_of(const Descriptor& d, EntryKind kind, std::uint32_t channel, std::uint64_t subject,
+                    std::uint32_t epoch, std::uint32_t arrived, std::uint64_t now) {
+  const std::uint32_t types = static_cast<std::uint32_t>(d.op) | static_cast<std::uint32_t>(d.dtype) << 16 |
+                              static_cast<std::uint32_t>(d.reduce_op) << 24;
+  const std::uint32_t kinds = channel | static_cast<std::uint32_t>(kind) << 16;
+  return {now,     pair(arrived, 0), pair(0, d.sequence), pair(types, static_cast<std::uint32_t>(d.step)),
+          subject, d.bytes,          pair(kinds, epoch)};
 }
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian, and so is words_of()");
+static_assert(offsetof(RecordEntry, posted) == 8 && offsetof(RecordEntry, arrived) == 16 &&
+              offsetof(RecordEntry, sequence) == 28 && offsetof(RecordEntry, op) == 32 &&
+              offsetof(RecordEntry, step) == 36 && offsetof(RecordEntry, signature) == 40 &&
+              offsetof(RecordEntry, bytes) == 48 && offsetof(RecordEntry, channel) == 56 &&
+              offsetof(RecordEntry, epoch) == 60);
 
 }  // namespace
 
@@ -40,8 +49,10 @@ ChannelRecorder::ChannelRecorder(RecordFile& file, ChannelRecord& channel, std::
       index_(static_cast<std::uint16_t>(&channel - file.channels())),
       clock_(file.clock()),
       members_(members.begin(), members.end()),
-      lanes_(static_cast<Lane*>(std::calloc(2 * std::max<std::size_t>(1, members.size()), sizeof(Lane)))) {
-  if (!lanes_) throw std::bad_alloc();
+      memory_(std::calloc(2 * std::max<std::size_t>(1, members.size()) + 1, sizeof(Lane))) {
+  if (!memory_) throw std::bad_alloc();
+  const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
+  lanes_ = reinterpret_cast<Lane*>((address + alignof(Lane) - 1) / alignof(Lane) * alignof(Lane));
   bool is_identity = true;
   for (std::size_t i = 0; i < members_.size(); ++i) is_identity &= members_[i] == static_cast<int>(i);
   if (is_identity) return;
@@ -79,15 +90,14 @@ RecordEntry* ChannelRecorder::entry_of(std::uint64_t number) const {
 void ChannelRecorder::enter(const Descriptor& d, std::int64_t deadline_ns,
                             std::string_view call_site) noexcept {
   const std::uint64_t now = clock_.now();
-  RecordEntry entry = entry_for(d, EntryKind::operation, now);
-  entry.signature = d.signature;
-  entry.channel = index_;
-  entry.epoch = site_of(call_site);
-  operations_[d.sequence % operations_.size()] = {d.sequence, file_.append(entry)};
-  put(channel_.op, entry.op);
-  put(channel_.dtype, entry.dtype);
-  put(channel_.reduce_op, entry.reduce_op);
-  put(channel_.call_site, entry.epoch);
+  const std::uint32_t site = site_of(call_site);
+  const std::uint64_t number =
+      file_.append(words_of(d, EntryKind::operation, index_, d.signature, site, 0, now));
+  operations_[d.sequence % operations_.size()] = {d.sequence, number};
+  put(channel_.op, static_cast<std::uint16_t>(d.op));
+  put(channel_.dtype, static_cast<std::uint8_t>(d.dtype));
+  put(channel_.reduce_op, static_cast<std::uint8_t>(d.reduce_op));
+  put(channel_.call_site, site);
   put(channel_.signature, d.signature);
   put(channel_.bytes, d.bytes);
   put(channel_.posted_ticks, now);
@@ -103,8 +113,9 @@ void ChannelRecorder::leave(const Descriptor& d, StatusCode code) noexcept {
   const OpenOperation& open = operations_[d.sequence % operations_.size()];
   if (open.number != 0 && open.sequence == d.sequence) {
     if (RecordEntry* const entry = entry_of(open.number)) {
-      if (code != StatusCode::ok) put(entry->code, static_cast<std::uint8_t>(code));
-      put_last(entry->released, distance(get(entry->posted), now));
+      if (code != StatusCode::ok)
+        put_state(*entry, open.number, entry->code, static_cast<std::uint8_t>(code));
+      put_state(*entry, open.number, entry->released, distance(get(entry->posted), now));
     }
   }
   if (code != StatusCode::ok) return;
@@ -112,54 +123,59 @@ void ChannelRecorder::leave(const Descriptor& d, StatusCode code) noexcept {
   put_last(channel_.completed, d.sequence);
 }
 
-ChannelRecorder::Message* ChannelRecorder::message_of(Lane& lane, OpState state, const Descriptor& d) {
-  std::uint32_t& reached = lane.reached[static_cast<std::size_t>(state) - 1];
-  const std::uint32_t tracked = lane.posted - std::min(lane.posted, kDepth);
-  const bool is_given_up = is_before(reached, tracked);
-  std::uint32_t found = lane.posted;
-  for (std::uint32_t i = is_given_up ? tracked : reached; i != lane.posted && found == lane.posted; ++i) {
-    RecordEntry* const entry = entry_of(lane.messages[i % kDepth].number);
-    const bool is_same = entry != nullptr && get(entry->sequence) == d.sequence &&
-                         get(entry->step) == d.step && get(entry->message.block) == d.block;
-    if (is_same) found = i;
+/// The oldest message that has neither this state nor a later one, as far as is known.
+std::uint32_t ChannelRecorder::first_without(Lane& lane, OpState state) const {
+  std::uint32_t first = get(lane.reached[2]);
+  for (std::size_t s = 2; s-- >= static_cast<std::size_t>(state);) {
+    const std::uint32_t reached = get(lane.reached[s]);
+    if (is_before(first, reached)) first = reached;
   }
-  // Descriptors tell apart where some messages skip a state (a recv is never given back); where they do not
-  // help, order does.
-  if (found == lane.posted && is_given_up) {
-    ++reached;
-    return nullptr;
+  return first;
+}
+
+/// The message that a state belongs to; `posted` where there is none. Descriptors tell apart where some
+/// messages skip a state (a recv is never given back); where they do not help, order does.
+std::uint32_t ChannelRecorder::find(Lane& lane, OpState state, const Descriptor& d,
+                                    std::uint32_t posted) const {
+  const std::uint32_t first = first_without(lane, state);
+  const std::uint32_t tracked = posted - std::min(posted, kDepth);
+  const bool is_given_up = is_before(first, tracked);
+  for (std::uint32_t i = is_given_up ? tracked : first; is_before(i, posted); ++i) {
+    RecordEntry* const entry = entry_of(get(lane.numbers[i % kDepth]));
+    if (entry != nullptr && get(entry->sequence) == d.sequence && get(entry->step) == d.step &&
+        get(entry->message.block) == d.block)
+      return i;
   }
-  if (found == lane.posted) found = reached;
-  if (found == lane.posted) return nullptr;
-  for (std::size_t s = 0; s < static_cast<std::size_t>(state); ++s) {
-    if (is_before(lane.reached[s], found + 1)) lane.reached[s] = found + 1;
-  }
-  return &lane.messages[found % kDepth];
+  if (!is_given_up) return is_before(first, posted) ? first : posted;
+  put(lane.reached[static_cast<std::size_t>(state) - 1], first + 1);
+  return posted;
 }
 
 /// Its end will not be seen: it must not look as if it read its slot for ever.
-void ChannelRecorder::give_up(const Message& message, bool is_incoming) noexcept {
-  if (is_incoming || message.epoch == 0) return;
-  slots_.give_back(message.epoch);
-  if (RecordEntry* const entry = entry_of(message.number)) put(entry->epoch, 0);
+void ChannelRecorder::give_up(Lane& lane, std::uint32_t message) noexcept {
+  const std::uint32_t epoch = lane.epochs[message % kDepth];
+  if (epoch == 0) return;
+  slots_.give_back(epoch);
+  const std::uint64_t number = get(lane.numbers[message % kDepth]);
+  if (RecordEntry* const entry = entry_of(number)) put_state(*entry, number, entry->epoch, 0U);
 }
 
-ChannelRecorder::Message& ChannelRecorder::post(Lane& lane, Direction direction, const Descriptor& d,
-                                                int peer, const void* block, std::uint64_t now) {
+void ChannelRecorder::post(Lane& lane, Direction direction, const Descriptor& d, int peer, const void* block,
+                           std::uint32_t arrived, std::uint64_t now) {
   const bool is_incoming = direction == Direction::incoming;
-  RecordEntry entry = entry_for(d, is_incoming ? EntryKind::incoming : EntryKind::outgoing, now);
-  entry.message = {peer, d.block};
-  entry.channel = index_;
+  std::uint32_t epoch = 0;
   if (block != nullptr && d.bytes != 0)
-    entry.epoch = is_incoming ? slots_.write(block, d.sequence) : slots_.read(block, d.sequence);
-  Message& message = lane.messages[lane.posted % kDepth];
-  if (lane.posted >= kDepth && is_before(lane.reached[2], lane.posted + 1 - kDepth))
-    give_up(message, is_incoming);
-  message = {file_.append(entry), entry.epoch};
-  ++lane.posted;
+    epoch = is_incoming ? slots_.write(block, d.sequence) : slots_.read(block, d.sequence);
+  const std::uint32_t posted = lane.posted;
+  if (!is_incoming && posted >= kDepth && is_before(get(lane.reached[2]), posted + 1 - kDepth))
+    give_up(lane, posted);
+  const auto kind = is_incoming ? EntryKind::incoming : EntryKind::outgoing;
+  const std::uint64_t subject = pair(static_cast<std::uint32_t>(peer), static_cast<std::uint32_t>(d.block));
+  put(lane.numbers[posted % kDepth], file_.append(words_of(d, kind, index_, subject, epoch, arrived, now)));
+  lane.epochs[posted % kDepth] = epoch;
+  put_last(lane.posted, posted + 1);
   put(channel_.step, d.step);
   put(channel_.entries, channel_.entries + 1);
-  return message;
 }
 
 void ChannelRecorder::record(Direction direction, const Descriptor& d, int peer, const void* block,
@@ -170,33 +186,47 @@ void ChannelRecorder::record(Direction direction, const Descriptor& d, int peer,
   const bool is_incoming = direction == Direction::incoming;
   Lane& lane = lanes_[position + (is_incoming ? 0 : members_.size())];
   if (state == OpState::posted) {
-    post(lane, direction, d, peer, block, now);
+    post(lane, direction, d, peer, block, 0, now);
     if (is_incoming) begin_wait(position, now);
     return;
   }
   const bool is_failure = state == OpState::failed;
   const OpState next = !is_failure ? state : is_incoming ? OpState::arrived : OpState::released;
-  Message* message = message_of(lane, next, d);
-  if (message == nullptr && next == OpState::arrived && lane.reached[0] == lane.posted) {
-    post(lane, direction, d, peer, block, now);  // it was there before anybody asked for it
-    message = message_of(lane, next, d);
+  const std::uint32_t posted = get_first(lane.posted);
+  const std::uint32_t message = find(lane, next, d, posted);
+  const bool is_arrival = is_incoming && next == OpState::arrived;
+  if (is_arrival && !is_failure) end_wait(position, now);
+  if (is_arrival && message == posted) {
+    if (first_without(lane, next) != posted) return;
+    post(lane, direction, d, peer, block, is_failure ? 0 : 1, now);  // it was there before anybody asked
+    if (!is_failure) put(lane.reached[0], posted + 1);
+    if (!is_failure) return;
+  } else if (message == posted) {
+    return;
   }
-  if (next == OpState::arrived && is_incoming && !is_failure) end_wait(position, now);
-  if (message == nullptr) return;
-  if (next == OpState::released && !is_incoming) slots_.give_back(message->epoch);
-  RecordEntry* const entry = entry_of(message->number);
+  reach(lane, direction, next, message, is_failure, now);
+}
+
+void ChannelRecorder::reach(Lane& lane, Direction direction, OpState state, std::uint32_t message,
+                            bool is_failure, std::uint64_t now) {
+  std::uint32_t& reached = lane.reached[static_cast<std::size_t>(state) - 1];
+  if (is_before(get(reached), message + 1)) put(reached, message + 1);
+  if (state == OpState::released && direction == Direction::outgoing)
+    slots_.give_back(lane.epochs[message % kDepth]);
+  const std::uint64_t number = get(lane.numbers[message % kDepth]);
+  RecordEntry* const entry = entry_of(number);
   if (entry == nullptr) return;
   const std::uint64_t posted = get(entry->posted);
   if (is_failure) {
-    put(entry->code, kFailedWithoutCode);
+    put_state(*entry, number, entry->code, kFailedWithoutCode);
   } else if (state == OpState::arrived) {
-    put_last(entry->arrived, distance(posted, now));
-  } else if (state == OpState::computed) {
-    put_last(entry->computed, distance(posted, now));
+    put_state(*entry, number, entry->arrived, distance(posted, now));
+  } else if (state == OpState::released) {
+    put_state(*entry, number, entry->released, distance(posted, now));
+  } else {
+    put_state(*entry, number, entry->computed, distance(posted, now));
     const std::uint32_t arrived = get(entry->arrived);
     count_compute(posted + (std::uint64_t{arrived - (arrived > 0 ? 1 : 0)} << kTickShift), now);
-  } else {
-    put_last(entry->released, distance(posted, now));
   }
 }
 

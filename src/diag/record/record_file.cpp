@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "diag/record/plan_code.hpp"
@@ -43,33 +42,6 @@ RecordFile::RecordFile(std::byte* bytes, const RecordHeader& header, OwnedFd fil
       path_(std::move(path)) {}
 
 RecordFile::~RecordFile() { ::munmap(bytes_, header_->file_bytes); }
-
-std::uint64_t RecordFile::append(const RecordEntry& e) noexcept {
-  const std::uint64_t number = add(header_->entries_written, 1) + 1;
-  auto* const to = reinterpret_cast<std::uint64_t*>(&entry(number - 1));
-  // Words are put together here: copying fields and then loading them as words would stall on each.
-  constexpr auto kPair = [](std::uint32_t low, std::uint32_t high) {
-    return std::uint64_t{high} << 32 | low;
-  };
-  const bool is_operation = e.kind == static_cast<std::uint8_t>(EntryKind::operation);
-  const std::uint32_t types = e.op | std::uint32_t{e.dtype} << 16 | std::uint32_t{e.reduce_op} << 24;
-  const std::uint32_t kinds = e.channel | std::uint32_t{e.kind} << 16 | std::uint32_t{e.code} << 24;
-  // Each store is ordered after the one before: a reader that finds one number before and after reading has a
-  // whole entry.
-  put_last(to[0], 0);
-  put_last(to[1], e.posted);
-  put_last(to[2], 0);
-  put_last(to[3], kPair(0, e.sequence));
-  put_last(to[4], kPair(types, static_cast<std::uint32_t>(e.step)));
-  put_last(to[5], is_operation ? e.signature
-                               : kPair(static_cast<std::uint32_t>(e.message.peer),
-                                       static_cast<std::uint32_t>(e.message.block)));
-  put_last(to[6], e.bytes);
-  put_last(to[7], kPair(kinds, e.epoch));
-  put_last(to[0], number);
-  return number;
-}
-static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so is append()");
 
 ChannelRecord* RecordFile::add_channel(std::span<const int> members, std::uint32_t ordinal,
                                        std::string_view name) {

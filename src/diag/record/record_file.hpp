@@ -28,6 +28,9 @@ inline constexpr std::uint32_t kEntriesMax = std::uint32_t{1} << 22;
 /// Sizes and offsets of a file with so many entries, for a communicator of `size` ranks.
 RecordHeader layout_of(std::uint32_t entries, int size);
 
+/// A RecordEntry without its number.
+using EntryWords = std::array<std::uint64_t, sizeof(RecordEntry) / sizeof(std::uint64_t) - 1>;
+
 /// All members but of `header()` and the parts are for cold paths, and locked.
 class RecordFile {
  public:
@@ -47,8 +50,17 @@ class RecordFile {
   const std::filesystem::path& path() const { return path_; }
 
   RecordEntry& entry(std::uint64_t index) const { return entries_[index & entry_mask_]; }
-  /// Writes an entry that has reached no state yet behind the last one; returns its number.
-  std::uint64_t append(const RecordEntry& entry) noexcept;
+  /// Writes an entry behind the last one: its words from the second on. Returns its number.
+  std::uint64_t append(const EntryWords& words) noexcept {
+    const std::uint64_t number = add(header_->entries_written, 1) + 1;
+    auto* const to = reinterpret_cast<std::uint64_t*>(&entry(number - 1));
+    // Each store is ordered after the one before: a reader that finds one number before and after reading has
+    // a whole entry.
+    put_last(to[0], 0);
+    for (std::size_t i = 0; i < words.size(); ++i) put_last(to[i + 1], words[i]);
+    put_last(to[0], number);
+    return number;
+  }
 
   /// Room for a channel's members; null (and counted as dropped) when there is none.
   ChannelRecord* add_channel(std::span<const int> members, std::uint32_t ordinal, std::string_view name);

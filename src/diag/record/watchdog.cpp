@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kPatience{3000};  ///< for the one that was first, beside its `apart`
+constexpr int kRanksMax = 1 << 20;
+constexpr std::size_t kRangesMax = 16;  ///< of ranks, in one line
 
 using Records = std::vector<std::unique_ptr<LiveRecord>>;
 
@@ -82,17 +83,58 @@ Records read_all(std::span<const fs::path> paths, std::vector<UnreadFile>* unrea
   return records;
 }
 
-/// When the youngest record was made. Reads the headers only: every rank that gives up comes here.
-std::int64_t newest_of(std::span<const fs::path> paths) {
-  std::int64_t newest = 0;
+/// The headers only: every rank that gives up comes here.
+std::vector<RecordHeader> headers_of(std::span<const fs::path> paths) {
+  std::vector<RecordHeader> headers;
   for (const fs::path& path : paths) {
     RecordHeader header{};
     const std::string bytes = read_small_file(path, sizeof header);
     if (bytes.size() != sizeof header || !bytes.starts_with(kRecordMagic)) continue;
     std::memcpy(&header, bytes.data(), sizeof header);
-    newest = std::max(newest, header.clock_realtime_ns);
+    headers.push_back(header);
   }
+  return headers;
+}
+
+/// When the youngest record was made.
+std::int64_t newest_of(std::span<const RecordHeader> headers) {
+  std::int64_t newest = 0;
+  for (const RecordHeader& header : headers) newest = std::max(newest, header.clock_realtime_ns);
   return newest;
+}
+
+/// "0-3, 7".
+std::string ranges_text(const std::vector<int>& ranks) {
+  std::string text;
+  std::size_t ranges = 0;
+  for (std::size_t first = 0; first < ranks.size();) {
+    std::size_t last = first;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    if (++ranges > kRangesMax) return text.append("...");
+    text += concat(ranks[first]);
+    if (last > first) text += concat('-', ranks[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+/// Which ranks' records are not here, and what to do about it; empty where all are here.
+std::string whereabouts(std::span<const RecordHeader> headers) {
+  int size = 0;
+  for (const RecordHeader& header : headers) size = std::max(size, std::min(header.world_size, kRanksMax));
+  std::vector<bool> is_here(static_cast<std::size_t>(size), false);
+  for (const RecordHeader& header : headers) {
+    if (header.world_rank >= 0 && header.world_rank < size)
+      is_here[static_cast<std::size_t>(header.world_rank)] = true;
+  }
+  std::vector<int> here;
+  std::vector<int> missing;
+  for (int rank = 0; rank < size; ++rank)
+    (is_here[static_cast<std::size_t>(rank)] ? here : missing).push_back(rank);
+  if (missing.empty()) return {};
+  return concat("records on this host: ranks ", ranges_text(here), "; not here: ranks ", ranges_text(missing),
+                " (collect those of other hosts into one folder for ringcomm-doctor hang)\n");
 }
 
 }  // namespace
@@ -115,13 +157,14 @@ HangEvidence evidence_of_hang(std::span<const fs::path> paths, std::chrono::mill
   return evidence;
 }
 
-WatchdogReport report_hang(std::uint64_t job, std::chrono::milliseconds apart) {
+WatchdogReport report_hang(std::uint64_t job, std::chrono::milliseconds apart,
+                           std::chrono::milliseconds patience) {
   WatchdogReport report;
   const std::vector<fs::path> records = records_of_job(job);
   if (records.empty()) return report;
   report.files = records;
-  const VerdictFile file(records.front().parent_path() / verdict_name(job), apart + kPatience,
-                         newest_of(records));
+  const std::vector<RecordHeader> headers = headers_of(records);
+  const VerdictFile file(records.front().parent_path() / verdict_name(job), patience, newest_of(headers));
   if (!file.is_first()) {
     report.files.push_back(file.path());
     report.verdict = file.read();
@@ -131,7 +174,7 @@ WatchdogReport report_hang(std::uint64_t job, std::chrono::milliseconds apart) {
   const HangEvidence evidence = evidence_of_hang(records, apart);
   report.verdict = explain(evidence);
   report.files.push_back(file.path());
-  report.text = to_text(report.verdict, evidence);
+  report.text = concat(to_text(report.verdict, evidence), whereabouts(headers));
   file.write(report.verdict, report.text);
   return report;
 }

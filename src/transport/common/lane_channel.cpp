@@ -153,8 +153,10 @@ void LaneChannel::post(const TransportOp& op, Member& m, ParcelKind kind, const 
 
 Status LaneChannel::take(const TransportOp& op, Deadline deadline) {
   Member& m = member(op.peer);
-  record(Direction::incoming, op, OpState::posted);
-  if (!m.lane.has_parcel()) RINGCOMM_TRY(wait(m, Sleeping::on_data, op.descriptor, deadline));
+  if (!m.lane.has_parcel()) {
+    record(Direction::incoming, op, OpState::posted);
+    RINGCOMM_TRY(wait(m, Sleeping::on_data, op.descriptor, deadline));
+  }
   const std::byte* data = nullptr;
   RINGCOMM_TRY(open_parcel(op, m, ParcelKind::offer, data));
   record(Direction::incoming, op, OpState::arrived);

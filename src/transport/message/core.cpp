@@ -40,6 +40,8 @@ Status Core::connect(Bootstrap& bootstrap, Deadline deadline) {
 
 Status Core::fail(Status status, int culprit) {
   if (is_forked_copy()) return status;
+  // Mostly under the turn, which then stands still for these 100 to 300 ms: of this communicator alone, which
+  // has failed anyway.
   if (setup_.options.listener != nullptr && !failure_.is_set())
     status = setup_.options.listener->explain(std::move(status), culprit);
   return failure_.fail({.status = std::move(status), .culprit = culprit, .reporter = setup_.rank});

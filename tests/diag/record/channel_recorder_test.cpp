@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "diag/record/crc32.hpp"
+#include "diag/record/slot_table.hpp"
+#include "diag/record/word.hpp"
 #include "ringcomm/diag/recorder.hpp"
 #include "support/temp_dir.hpp"
 
@@ -121,6 +127,129 @@ TEST_F(ChannelRecorderTest, AnOperationWithAMessageEachWay) {
   EXPECT_NE(incoming.arrived, 0U);
   EXPECT_GE(incoming.computed, incoming.arrived);
   EXPECT_GE(incoming.released, incoming.computed);
+}
+
+TEST_F(ChannelRecorderTest, WhatIsThereAlreadyWasNotWaitedFor) {
+  sink->record(Direction::incoming, op, 0, nullptr, OpState::arrived);
+  sink->record(Direction::incoming, op, 0, nullptr, OpState::released);
+  const Written written(recorder->path());
+  EXPECT_EQ(written.header.entries_written, 1U);
+  EXPECT_EQ(written.entry(0).arrived, 1U);
+  EXPECT_NE(written.entry(0).released, 0U);
+  EXPECT_EQ(written.channel(0).waits_for, -1);
+  EXPECT_EQ(written.channel(0).waits_since_ticks, 0U);
+  EXPECT_EQ(written.channel(0).wait_ticks, 0U);
+}
+
+TEST_F(ChannelRecorderTest, MessagesThatNobodyEndsAreGivenUp) {
+  Descriptor message = op;
+  for (message.step = 0; message.step < 20; ++message.step)
+    sink->record(Direction::outgoing, message, 2, &slot, OpState::posted);
+  for (const int step : {0, 5, 19}) {
+    message.step = step;
+    sink->record(Direction::outgoing, message, 2, &slot, OpState::released);
+  }
+  const Written written(recorder->path());
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(written.entry(i).epoch == 0, i < 4) << i;  // 16 are followed
+    EXPECT_EQ(written.entry(i).released != 0, i == 5 || i == 19) << i;
+  }
+}
+
+TEST_F(ChannelRecorderTest, AWaitEndsAlsoForMessagesThatAreGivenUp) {
+  Descriptor message = op;
+  for (message.step = 0; message.step < 20; ++message.step)
+    sink->record(Direction::incoming, message, 0, &slot, OpState::posted);
+  EXPECT_EQ(Written(recorder->path()).channel(0).waits_for, 0);
+  for (message.step = 0; message.step < 20; ++message.step)
+    sink->record(Direction::incoming, message, 0, &slot, OpState::arrived);
+  const Written written(recorder->path());
+  EXPECT_EQ(written.channel(0).waits_for, -1);
+  EXPECT_EQ(written.header.entries_written, 20U);
+  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(written.entry(i).arrived != 0, i >= 4) << i;
+}
+
+TEST_F(ChannelRecorderTest, TimesOfWaitsAndComputesAreSummedOverWhatOverlaps) {
+  const auto tell = [&](int peer, OpState state) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    sink->record(Direction::incoming, op, peer, nullptr, state);
+  };
+  for (const int peer : {0, 2}) tell(peer, OpState::posted);
+  for (const int peer : {0, 2}) tell(peer, OpState::arrived);
+  for (const int peer : {0, 2}) tell(peer, OpState::computed);
+  const Written written(recorder->path());
+  const RecordEntry first = written.entry(0);
+  const RecordEntry second = written.entry(1);
+  const std::uint64_t between = second.posted - first.posted;
+  // From the first wait's begin to the last one's end, and from the first arrival to the last end.
+  EXPECT_EQ((written.channel(0).wait_ticks - between) >> kTickShift, second.arrived - 1U);
+  const std::uint64_t compute_end =
+      written.channel(0).compute_ticks + first.posted + (std::uint64_t{first.arrived - 1U} << kTickShift);
+  EXPECT_EQ((compute_end - second.posted) >> kTickShift, second.computed - 1U);
+}
+
+TEST(PutStateTest, AStateThatHitsANewerEntryIsTakenBack) {
+  RecordEntry entry{};
+  entry.number = 5;
+  put_state(entry, 5, entry.arrived, 7);
+  put_state(entry, 1, entry.computed, 9);
+  EXPECT_EQ(entry.arrived, 7U);
+  EXPECT_EQ(entry.computed, 0U);
+}
+
+TEST(SlotTableTest, ASlotThatIsReadIsNotGivenAway) {
+  SlotTable table;
+  const auto address = [](std::uintptr_t i) { return reinterpret_cast<const void*>(0x1000 + i * 64); };
+  const std::uint32_t held = table.read(address(0), 1);
+  ASSERT_NE(held, 0U);
+  std::array<std::uint32_t, 256> last{};
+  for (std::uint32_t i = 1; i < 10000; ++i) {
+    const std::uint32_t word = table.write(address(i), i);
+    ASSERT_NE(word, 0U);
+    ASSERT_NE(word >> kSlotShift, held >> kSlotShift);
+    ASSERT_GT(word, last[word >> kSlotShift]);  // within one slot later is more
+    last[word >> kSlotShift] = word;
+  }
+  EXPECT_EQ(table.write(address(0), 10000), held + 1);
+  table.give_back(held);
+  bool is_reused = false;
+  for (std::uint32_t i = 10001; i < 20000 && !is_reused; ++i)
+    is_reused = table.write(address(i), i + 10000) >> kSlotShift == held >> kSlotShift;
+  EXPECT_TRUE(is_reused);
+}
+
+/// As an overlapped relay: the comm stream's thread posts and receives, the consumer's says the rest.
+TEST_F(ChannelRecorderTest, TwoThreadsTellOfOneChannel) {
+  constexpr int kMessages = 3000;
+  std::atomic<int> arrived{0}, done{0};
+  std::jthread consumer([&] {
+    Descriptor message = op;
+    for (message.step = 0; message.step < kMessages; ++message.step) {
+      while (arrived.load(std::memory_order_relaxed) <= message.step) std::this_thread::yield();
+      sink->record(Direction::incoming, message, 0, &slot, OpState::computed);
+      sink->record(Direction::incoming, message, 0, &slot, OpState::released);
+      done.store(message.step + 1, std::memory_order_relaxed);
+    }
+  });
+  Descriptor message = op;
+  for (message.step = 0; message.step < kMessages; ++message.step) {
+    while (message.step - done.load(std::memory_order_relaxed) >= 8) std::this_thread::yield();
+    sink->record(Direction::incoming, message, 0, &slot, OpState::posted);
+    sink->record(Direction::outgoing, message, 2, &slot, OpState::posted);
+    sink->record(Direction::incoming, message, 0, &slot, OpState::arrived);
+    sink->record(Direction::outgoing, message, 2, &slot, OpState::released);
+    arrived.store(message.step + 1, std::memory_order_relaxed);
+  }
+  consumer.join();
+  const Written written(recorder->path());
+  EXPECT_EQ(written.header.entries_written, 2U * kMessages);
+  for (std::uint64_t i = 0; i < 1024; ++i) {
+    const RecordEntry entry = written.entry(i);
+    EXPECT_NE(entry.released, 0U);
+    if (entry.kind != 2) continue;
+    EXPECT_GE(entry.computed, entry.arrived);
+    EXPECT_GE(entry.released, entry.computed);
+  }
 }
 
 }  // namespace

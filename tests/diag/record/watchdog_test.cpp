@@ -147,7 +147,7 @@ TEST_F(WatchdogTest, OneOfManyPrintsAndAllLearn) {
   {
     std::vector<std::jthread> threads;
     for (int r : {0, 1, 3})
-      threads.emplace_back([&, r] { reports[static_cast<std::size_t>(r)] = report_hang(job, 50ms); });
+      threads.emplace_back([&, r] { reports[static_cast<std::size_t>(r)] = report_hang(job, 50ms, 20s); });
   }
   reports[2] = report_hang(job, 50ms);
   int printed = 0;
@@ -162,6 +162,31 @@ TEST_F(WatchdogTest, OneOfManyPrintsAndAllLearn) {
   EXPECT_EQ(printed, 1);
   EXPECT_EQ(reports[0].verdict.kind, FaultKind::rank_not_entered);
   EXPECT_EQ(reports[0].verdict.culprits, std::vector<std::string>{"2"});
+}
+
+TEST_F(WatchdogTest, RanksWhoseRecordsLieElsewhereAreNamed) {
+  std::vector<std::unique_ptr<WritingRank>> ranks;
+  for (int r : {0, 1, 3}) ranks.push_back(std::make_unique<WritingRank>(folder.path(), r, 6, 64, job));
+  const WatchdogReport report = report_hang(job, 0ms);
+  EXPECT_TRUE(report.is_first);
+  EXPECT_NE(report.text.find("\nrecords on this host: ranks 0-1, 3; not here: ranks 2, 4-5 (collect "),
+            std::string::npos)
+      << report.text;
+  const std::uint64_t other = new_job();
+  WritingRank a(folder.path(), 0, 2, 64, other);
+  WritingRank b(folder.path(), 1, 2, 64, other);
+  EXPECT_EQ(report_hang(other, 0ms).text.find("not here"), std::string::npos);
+}
+
+TEST_F(WatchdogTest, WhoComesTooLateForTheFirstHasNoVerdict) {
+  WritingRank a(folder.path(), 0, 2, 64, job);
+  WritingRank b(folder.path(), 1, 2, 64, job);
+  const VerdictFile first(folder.path() / verdict_name(job), 1s, 0);  // and does not come to an end
+  EXPECT_TRUE(first.is_first());
+  const WatchdogReport report = report_hang(job, 0ms);
+  EXPECT_FALSE(report.is_first);
+  EXPECT_TRUE(report.text.empty());
+  EXPECT_TRUE(report.verdict.title.empty());
 }
 
 TEST_F(WatchdogTest, ARankThatMovesIsSlowNotStuck) {
