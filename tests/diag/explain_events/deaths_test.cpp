@@ -63,6 +63,21 @@ TEST(DeathsTest, WhatFollowsTheLaunchersFirstFailureIsAConsequenceWithoutAnyCloc
   EXPECT_EQ(found_by(facts.evidence, "process_ended").verdict.culprits, Labels{"1"});
 }
 
+TEST(DeathsTest, KillsBesideARanksCrashAreTheLaunchers) {
+  Facts facts;
+  facts.event(EventKind::exit_code, Facts::rank(1), "tasks 0-1: Killed").code = -9;
+  facts.event(EventKind::exit_code, Facts::rank(6), "task 6: Segmentation fault").code = -11;
+  facts.evidence.world_size = 8;
+  EXPECT_EQ(found_by(facts.evidence, "process_ended").verdict.culprits, Labels{"6"});
+}
+
+TEST(DeathsTest, AKillBeforeACrashStays) {
+  Facts facts;
+  facts.event_at(EventKind::exit_code, Facts::rank(1), "exitcode : -9", 50).code = -9;
+  facts.event_at(EventKind::exit_code, Facts::rank(6), "exitcode : -11", 80).code = -11;
+  EXPECT_EQ(found_by(facts.evidence, "process_ended").verdict.culprits, Labels{"1"});
+}
+
 TEST(DeathsTest, AnOomKillIsJoinedByProcessNumber) {
   Facts facts;
   Who known = Facts::process("n1", 3188);

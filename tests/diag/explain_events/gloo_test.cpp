@@ -31,6 +31,26 @@ TEST(GlooTest, ATimeoutOfGlooNamesNobody) {
   EXPECT_FALSE(has_rule(facts.evidence, "own_exception"));
 }
 
+TEST(GlooTest, AMonitoredBarrierNamesWhoIsMissing) {
+  Facts facts;
+  EventFact& barrier =
+      facts.event(EventKind::timeout, Facts::rank(0), "Rank 4 failed to pass monitoredBarrier in 60000 ms");
+  barrier.detail = "monitored_barrier";
+  barrier.peer = Facts::rank(4);
+  facts.event(EventKind::timeout, Facts::rank(0), "gloo: Timed out waiting 60000ms for recv").detail = "gloo";
+  const Candidate found = found_by(facts.evidence, "monitored_barrier");
+  EXPECT_EQ(found.verdict.kind, FaultKind::rank_not_entered);
+  EXPECT_EQ(found.verdict.grade, Grade::possible);
+  EXPECT_EQ(found.verdict.culprits, Labels{"4"});
+  EXPECT_EQ(found.verdict.victims, Labels{"0"});
+  EXPECT_FALSE(has_rule(facts.evidence, "gloo_timeout"));
+  // It waits itself: the barrier may blame the wrong side.
+  facts.timeout(4, 9);
+  const Candidate other = found_by(facts.evidence, "monitored_barrier");
+  EXPECT_EQ(other.verdict.culprits, Labels{});
+  EXPECT_EQ(other.verdict.suspects, Labels{"4"});
+}
+
 TEST(GlooTest, AnotherTimeoutIsNotGloos) {
   Facts facts;
   facts.timeout(0, 3);

@@ -103,7 +103,7 @@ int rank_of_stack_name(std::string_view path) {
     if (before.ends_with(word) && (is_alone ? word.size() > 1 : true)) return kUnknown;
   }
   for (const std::string_view word :
-       {"stack", "pyspy", "py-spy", "dump", "trace", "gdb", "bt", "worker", "proc", "gpu", "r"}) {
+       {"stack", "pyspy", "py-spy", "py", "dump", "trace", "gdb", "bt", "worker", "proc", "gpu", "r"}) {
     if (before.ends_with(word) ||
         (is_alone && before.find(word) != std::string_view::npos && word.size() > 2))
       return small_number(take_number(name = name.substr(begin)));

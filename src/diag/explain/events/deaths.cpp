@@ -83,9 +83,34 @@ std::vector<Death> deaths_of(const SideEvidence& side) {
   return deaths;
 }
 
+/// A crash, or what the kernel did, told of a rank by its number.
+bool is_told_crash(const Death& death) {
+  const int signal = signal_of(death.event->code);
+  const bool is_crash =
+      death.event->kind != EventKind::exit_code || signal == 11 || signal == 7 || signal == 4 || signal == 8;
+  return is_crash && !death.label.empty() && death.label.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// A launcher ends what is left with SIGKILL, often without a time: beside another rank's crash that is all
+/// it tells.
+void drop_ended_by_launcher(std::vector<Death>& deaths) {
+  const auto crash = std::find_if(deaths.begin(), deaths.end(), is_told_crash);
+  if (crash == deaths.end()) return;
+  std::set<std::string> crashed;
+  for (const Death& death : deaths) {
+    if (is_told_crash(death)) crashed.insert(death.label);
+  }
+  const EventFact* const event = crash->event;
+  std::erase_if(deaths, [&](const Death& death) {
+    return death.event->kind == EventKind::exit_code && signal_of(death.event->code) == 9 &&
+           crashed.count(death.label) == 0 && !is_before(*death.event, *event);
+  });
+}
+
 /// Only the first: a launcher reports others that it killed itself a moment later with the same code.
 std::vector<Death> first_deaths(std::vector<Death> deaths) {
   constexpr std::size_t kMost = 1024;  // each is compared with each
+  drop_ended_by_launcher(deaths);
   if (deaths.size() > kMost) deaths.resize(kMost);
   std::vector<Death> first;
   for (const Death& death : deaths) {

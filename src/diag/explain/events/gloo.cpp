@@ -19,6 +19,38 @@ bool is_gloo(const EventFact& event) {
 /// "recv" of "Timed out waiting 1800000ms for recv operation to complete".
 std::string_view direction_of(std::string_view text) { return has_text(text, "for send") ? "send" : "recv"; }
 
+/// "Rank 4 failed to pass monitoredBarrier": the only lines of a CPU collective that name somebody.
+bool explain_monitored_barrier(const SideEvidence& side, std::vector<Candidate>& out) {
+  std::set<std::string> missing, waiting;
+  const EventFact* first = nullptr;
+  for (const EventFact* event : side.of(EventKind::timeout)) {
+    if (event->detail != "monitored_barrier" || event->peer.rank == kUnknown) continue;
+    if (first == nullptr) first = event;
+    missing.insert(side.label_of(event->peer));
+    waiting.insert(side.label_of(event->who, event->group));
+  }
+  if (first == nullptr) return false;
+  // One that names itself, or is in an operation of its own, may wait for the other side in another group.
+  bool is_waiting = std::any_of(missing.begin(), missing.end(),
+                                [&waiting](const std::string& label) { return waiting.count(label) != 0; });
+  for (const OpFact& op : side.evidence().ops) {
+    is_waiting =
+        is_waiting || (op.completed == Tri::no && missing.count(side.label_of(op.who, op.group)) != 0);
+  }
+  Candidate candidate = candidate_of(side, FaultKind::rank_not_entered, Grade::possible, Weight::ordinary,
+                                     "monitored_barrier", first, "names who did not come");
+  Verdict& verdict = candidate.verdict;
+  (is_waiting ? verdict.suspects : verdict.culprits) = sorted_labels({missing.begin(), missing.end()});
+  verdict.victims = sorted_labels({waiting.begin(), waiting.end()});
+  const std::string who = text_of_labels(is_waiting ? verdict.suspects : verdict.culprits);
+  verdict.title = concat(who, " did not come to a monitored barrier");
+  verdict.why = {concat("The barrier itself names ", who, " as missing when its time was up.")};
+  verdict.counter_check = "A rank that waits in another group is named as well: its own stack or log tells.";
+  verdict.op = "monitored_barrier";
+  out.push_back(std::move(candidate));
+  return true;
+}
+
 constexpr std::array<EventKind, 3> kTold{EventKind::timeout, EventKind::exception, EventKind::other};
 
 bool is_timeout(const EventFact& event) { return is_gloo(event) && has_text(event.text, "Timed out"); }
@@ -34,6 +66,7 @@ bool has_gloo_timeout(const SideEvidence& side) {
 }
 
 void explain_gloo(const SideEvidence& side, std::vector<Candidate>& out) {
+  if (explain_monitored_barrier(side, out)) return;
   std::set<std::string> labels;
   const EventFact* first = nullptr;
   for (const EventKind kind : kTold) {

@@ -6,7 +6,7 @@
 namespace ringcomm::inline v0::diag {
 
 std::span<const Rule> group_rules() {
-  static constexpr std::array<Rule, 6> kRules{&signatures_rule, &splits_rule,   &waits_rule,
+  static constexpr std::array<Rule, 7> kRules{&signatures_rule, &splits_rule,   &waits_rule,  &calls_rule,
                                               &counts_rule,     &creation_rule, &records_rule};
   return kRules;
 }

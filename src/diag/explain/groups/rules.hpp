@@ -15,6 +15,8 @@ void signatures_rule(const HangEvidence& evidence, const JobPicture& picture, st
 void splits_rule(const HangEvidence& evidence, const JobPicture& picture, std::vector<Candidate>& out);
 /// Launch counts of RAS, two snapshots, and jobs that simply run.
 void counts_rule(const HangEvidence& evidence, const JobPicture& picture, std::vector<Candidate>& out);
+/// Calls without completions, as logs print them: whose calls end first.
+void calls_rule(const HangEvidence& evidence, const JobPicture& picture, std::vector<Candidate>& out);
 /// Groups of one name with different members.
 void creation_rule(const HangEvidence& evidence, const JobPicture& picture, std::vector<Candidate>& out);
 /// What only ringcomm's own records show: slots, plans, steps.
