@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "core/small_file.hpp"
+#include "diag/evidence/reader.hpp"
+#include "fuzz/hang_inputs.hpp"
 #include "fuzz/inputs.hpp"
 #include "ringcomm/core/text.hpp"
 #include "topology/readers/evidence_readers.hpp"
@@ -72,6 +74,16 @@ TEST(FuzzReplayTest, EveryReaderKeepsItsPromisesOnTheCorpus) {
     for (const std::string& text : variants(read_small_file(file, 1 << 20))) {
       for (const auto& reader : topology::evidence_readers()) fuzz::read_format(reader.name, text);
       fuzz::read_and_merge(text);
+    }
+  }
+}
+
+TEST(FuzzReplayTest, EvidenceOfHangsBreaksNeitherItsReadersNorTheVerdict) {
+  for (const auto& file : corpus()) {
+    SCOPED_TRACE(file.native());
+    for (const std::string& text : variants(read_small_file(file, 1 << 20))) {
+      for (const auto& reader : diag::whole_file_readers()) fuzz::read_dump(reader.name, text);
+      fuzz::explain_hang(text);
     }
   }
 }
