@@ -72,8 +72,18 @@ int error_of_size(int folder, std::uint64_t bytes) {
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
     return EFBIG;
   struct statvfs facts {};
-  if (::fstatvfs(folder, &facts) == 0 && bytes > facts.f_bavail * facts.f_frsize / 2) return ENOSPC;
+  const bool is_limited = ::fstatvfs(folder, &facts) == 0 && facts.f_blocks != 0;  // 0: a tmpfs of any size
+  if (is_limited && bytes > facts.f_bavail * facts.f_frsize / 2) return ENOSPC;
   return 0;
+}
+
+/// Waits while somebody probes the lock. False: whoever trims the folder took the file for a dead one before
+/// it was locked.
+bool is_locked_in_time(int file) {
+  while (::flock(file, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  struct stat facts {};
+  return ::fstat(file, &facts) != 0 || facts.st_nlink != 0;
 }
 
 /// A new, locked, owner-only file of `bytes` bytes that are really there (a hole would be a SIGBUS later).
@@ -82,12 +92,10 @@ Result<OwnedFd> make_file(int folder, RecordName& name, std::uint64_t bytes) {
   for (; name.copy < kCopiesMax; ++name.copy) {
     constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     file = OwnedFd(::openat(folder, to_name(name).c_str(), kFlags, S_IRUSR | S_IWUSR));
-    if (file || errno != EEXIST) break;
+    if (file ? is_locked_in_time(file.get()) : errno != EEXIST) break;
   }
   if (!file) return Status::not_available(std::strerror(errno));
   int error = ::fchmod(file.get(), S_IRUSR | S_IWUSR) != 0 ? errno : 0;
-  if (error == 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno != ENOLCK && errno != ENOSYS)
-    error = errno;
   if (error == 0) {
     do {
       error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));

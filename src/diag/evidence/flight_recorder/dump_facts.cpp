@@ -150,7 +150,7 @@ class Facts {
       // An abort lets a stuck kernel "complete": that is no progress.
       op.is_timed_out = true;
       op.completed = Tri::no;
-      if (op.seq && op.group.size() > 0) {
+      if (op.seq && !op.group.empty()) {
         const auto [at, is_new] = late_.try_emplace(op.group, *op.seq);
         if (!is_new) at->second = std::min(at->second, *op.seq);
       }

@@ -73,7 +73,11 @@ void fill_kind(const JobPicture& picture, const std::vector<Step>& steps, Candid
   const bool is_grouped_p2p = std::any_of(steps.begin(), steps.end(), is_grouped);
   const bool is_all_in = std::all_of(steps.begin(), steps.end(),
                                      [](const Step& step) { return step.to.state == TargetState::behind; });
-  verdict.grade = Grade::certain;
+  const bool is_whole = std::all_of(steps.begin(), steps.end(), [&](const Step& step) {
+    return picture.ranks[static_cast<std::size_t>(step.rank)].has_dump;
+  });
+  verdict.grade =
+      is_whole ? Grade::certain : Grade::likely;  // lines of a log tell what waits, not in what order
   if (is_p2p && !is_grouped_p2p) {
     verdict.kind = FaultKind::p2p_cycle;
     candidate.rule = "p2p_cycle";
