@@ -25,6 +25,9 @@ test::ProgramResult hang(const std::string& arguments) {
   return test::run_program(concat(kDoctor, " hang ", arguments));
 }
 
+/// A whole shell command line, pipes and all; no single quotes in it.
+test::ProgramResult shell(const std::string& line) { return test::run_program(concat("sh -c '", line, "'")); }
+
 json json_of_run(const test::ProgramResult& run) {
   json value = json::parse(run.output, nullptr, false);
   EXPECT_FALSE(value.is_discarded()) << run.output;
@@ -56,6 +59,25 @@ TEST(DoctorHangTest, KilledRankIsNamed) {
   EXPECT_NE(run.output.find("culprit   rank 3\n"), std::string::npos) << run.output;
 }
 
+/// The text block behind the first mention of the folder on the page, after the block of commands.
+std::string shown_for(const std::string& folder) {
+  std::ostringstream page;
+  page << std::ifstream(RINGCOMM_SOURCE_DIR "/docs/diagnosis.md").rdbuf();
+  const std::string text = page.str(), fence = "```text\n";
+  const std::size_t at = text.find(concat("(`docs/examples/", folder, "`)"));
+  const std::size_t begin = text.find(fence, at);
+  if (at == std::string::npos || begin == std::string::npos) return "not on the page";
+  const std::size_t from = begin + fence.size();
+  return text.substr(from, text.find("```\n", from) - from);
+}
+
+TEST(DoctorHangTest, ThePageShowsWhatTheProgramPrints) {
+  for (const char* folder : {"hang-late-rank", "hang-killed-rank"}) {
+    const auto run = shell(concat("cd " RINGCOMM_SOURCE_DIR " && ", kDoctor, " hang docs/examples/", folder));
+    EXPECT_EQ(shown_for(folder), run.output);
+  }
+}
+
 TEST(DoctorHangTest, JsonSaysTheSameAndFollowsItsSchema) {
   const auto run = hang("--json " + kExamples + "/hang-late-rank");
   const json value = json_of_run(run);
@@ -69,12 +91,12 @@ TEST(DoctorHangTest, JsonSaysTheSameAndFollowsItsSchema) {
 
 TEST(DoctorHangTest, PasteOnStandardInputIsEvidence) {
   for (const char* argument : {"", "-"}) {
-    const auto run = test::run_program(
-        concat("cat ", kExamples, "/hang-late-rank/*.log | ", kDoctor, " hang --json ", argument));
+    const auto run =
+        shell(concat("cat ", kExamples, "/hang-late-rank/*.log | ", kDoctor, " hang --json ", argument));
     EXPECT_EQ(json_of_run(run)["files"][0]["path"], "standard input");
   }
-  const auto both = test::run_program(concat("cat ", kExamples, "/hang-late-rank/rank_0.log | ", kDoctor,
-                                             " hang --json - ", kExamples, "/hang-late-rank/rank_1.log"));
+  const auto both = shell(concat("cat ", kExamples, "/hang-late-rank/rank_0.log | ", kDoctor,
+                                 " hang --json - ", kExamples, "/hang-late-rank/rank_1.log"));
   const json value = json_of_run(both);
   ASSERT_EQ(value["files"].size(), 2U);
   EXPECT_EQ(value["files"][1]["path"], "standard input");
@@ -144,7 +166,7 @@ TEST(DoctorHangTest, ExamplesOfTheHelpRun) {
   EXPECT_EQ(examples.size(), 6U);
   for (const std::string& example : examples) {
     const auto run =
-        test::run_program(concat("cd ", path.string(), " && PATH=.:" RINGCOMM_BIN_DIR ":$PATH && ", example));
+        shell(concat("cd ", path.string(), " && PATH=.:" RINGCOMM_BIN_DIR ":$PATH && ", example));
     EXPECT_TRUE(run.exit_code >= 0 && run.exit_code <= 3) << example << run.exit_code << run.output;
   }
 }

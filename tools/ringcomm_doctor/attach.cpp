@@ -7,7 +7,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <set>
+#include <map>
+#include <utility>
 
 #include "attach_view.hpp"
 #include "command.hpp"
@@ -68,22 +69,44 @@ std::vector<diag::LiveRank> look(const AttachOptions& options) {
   return diag::live_ranks(options.pid > 0 ? std::optional(options.pid) : std::nullopt, options.folder);
 }
 
+/// The ranks of each job: a process may be in several.
+std::map<std::uint64_t, std::vector<diag::LiveRank>> by_job(std::vector<diag::LiveRank> ranks) {
+  std::map<std::uint64_t, std::vector<diag::LiveRank>> jobs;
+  for (diag::LiveRank& rank : ranks) {
+    const std::uint64_t job = rank.job;
+    jobs[job].push_back(std::move(rank));
+  }
+  return jobs;
+}
+
 AttachView view_of(const std::vector<diag::LiveRank>& before, std::vector<diag::LiveRank> now) {
+  constexpr std::int64_t kStands = 1'000'000'000;  // while others move: a wait of less is part of the work
   AttachView view;
   view.has_moved = has_moved(before, now);
-  std::vector<std::filesystem::path> records;
-  for (const diag::LiveRank& rank : now) records.push_back(rank.record);
-  if (!view.has_moved) view.verdict = diag::explain(diag::read_live_records(records));
+  if (view.has_moved) view.standing = standing_groups(before, now, kStands);
+  if (view.is_explained()) {
+    std::vector<std::filesystem::path> records;
+    for (const diag::LiveRank& rank : now) records.push_back(rank.record);
+    diag::HangEvidence evidence = diag::read_live_records(records);
+    if (view.has_moved) evidence = facts_of_groups(std::move(evidence), view.standing);
+    view.verdict = diag::explain(evidence);
+  }
   view.ranks = std::move(now);
   return view;
 }
 
-bool show(const AttachView& view, const AttachOptions& options) {
+bool show(const std::vector<diag::LiveRank>& before, const std::vector<diag::LiveRank>& now,
+          const AttachOptions& options) {
   const bool is_screen = options.is_watching && !options.json && isatty(STDOUT_FILENO) != 0;
-  std::string text = options.json
-                         ? attach_json(view)
-                         : printable(attach_text(view, kScreenColumns, options.style.verbose), options.style);
-  if (is_screen) text.insert(0, "\x1b[H\x1b[2J");
+  std::string text = is_screen ? "\x1b[H\x1b[2J" : "";
+  auto earlier = by_job(before);
+  for (auto& [job, ranks] : by_job(now)) {
+    const AttachView view = view_of(earlier[job], std::move(ranks));
+    text += options.json
+                ? attach_json(view)
+                : concat(printable(attach_text(view, kScreenColumns, options.style.verbose), options.style),
+                         options.is_watching ? "\n" : "");
+  }
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
@@ -107,8 +130,7 @@ int watch(std::vector<diag::LiveRank> before, const AttachOptions& options) {
       std::fprintf(stderr, "%s: the job has ended\n", kName);
       return kShown;
     }
-    const AttachView view = view_of(before, now);
-    if (!show(view, options)) return kShown;
+    if (!show(before, now, options)) return kShown;
     before = std::move(now);
     wait = options.seconds;
   }
@@ -119,8 +141,9 @@ int no_job(const AttachOptions& options) {
   std::fprintf(
       stderr,
       "%s: no live job of %s has a flight record here%s.\n"
-      "  Is it on this host, and yours? Was recording switched off, or sent elsewhere (RINGCOMM_RECORD_DIR;\n"
-      "  then --folder DIR)? A job without ringcomm has none: ringcomm-doctor hang reads its logs.\n",
+      "  Is it on this host, and yours? Was recording switched off, or sent elsewhere (then set the\n"
+      "  job's RINGCOMM_RECORD_DIR here too, or --folder DIR)? A job without ringcomm has none: "
+      "ringcomm-doctor hang reads its logs.\n",
       kName, name_of_user(geteuid()).c_str(),
       options.pid > 0 ? concat(" for process ", options.pid).c_str() : "");
   return kNoJob;
@@ -135,17 +158,15 @@ int attach(const AttachOptions& options) {
   }
   std::vector<diag::LiveRank> before = look(options);
   if (before.empty()) return no_job(options);
-  std::set<std::uint64_t> jobs;
-  for (const diag::LiveRank& rank : before) jobs.insert(rank.job);
-  if (jobs.size() > 1)
+  if (options.pid == 0 && by_job(before).size() > 1)
     return usage_error(
         kName, concat("several jobs run here; choose one:\n", printable(job_list(before), options.style)));
   if (options.is_watching) return watch(std::move(before), options);
   const timespec apart{0, std::chrono::nanoseconds(kApart).count()};
   nanosleep(&apart, nullptr);
-  std::vector<diag::LiveRank> now = look(options);
+  const std::vector<diag::LiveRank> now = look(options);
   if (now.empty()) return no_job(options);
-  show(view_of(before, std::move(now)), options);
+  show(before, now, options);
   return kShown;
 }
 

@@ -57,11 +57,12 @@ std::string attach_json(const AttachView& view) {
   for (const diag::WaitEdge& edge : view.verdict.graph)
     graph.push_back(
         {{"from", edge.from}, {"to", edge.to}, {"group", json_of(edge.group)}, {"op", json_of(edge.op)}});
-  const bool is_stuck = !view.has_moved;
+  const bool is_stuck = view.is_explained();
   const Json json{{"schema", 1},
                   {"tool", "ringcomm-doctor attach"},
                   {"version", RINGCOMM_VERSION},
                   {"moves", view.has_moved},
+                  {"standing", view.standing},
                   {"ranks", std::move(ranks)},
                   {"graph", std::move(graph)},
                   {"fault_kind", is_stuck ? Json(name_of(view.verdict.kind)) : Json(nullptr)},

@@ -107,14 +107,36 @@ std::string table(std::vector<Line> lines, std::size_t columns, bool is_verbose)
   return left == 0 ? out : concat(out, "  ... ", left, " more (--verbose)\n");
 }
 
+std::string label_of(const LiveGroup& group) { return group.name.empty() ? group.unique_id : group.name; }
+
 std::string name_of_group(const LiveGroup& group) {
   std::vector<std::string> ranks;
   for (const int rank : group.ranks) ranks.push_back(rank < 0 ? "?" : concat(rank));
-  const std::string name = group.name.empty() ? group.unique_id : group.name;
-  return concat("Group ", name, ": ", diag::ranks_in_words(ranks, 8));
+  return concat("Group ", label_of(group), ": ", diag::ranks_in_words(ranks, 8));
 }
 
-std::string groups_text(const std::vector<LiveRank>& ranks, std::size_t columns, bool is_verbose) {
+std::string standstill_in_words(const AttachView& view) {
+  std::vector<std::string> names;
+  std::int64_t oldest = 0;
+  bool is_open = false;
+  for (const LiveRank& rank : view.ranks) {
+    for (const LiveGroup& group : rank.groups) {
+      if (!group.is_open || (view.has_moved && view.standing.count(group.unique_id) == 0)) continue;
+      is_open = true;
+      oldest = std::max(oldest, group.age_ns);
+      const std::string name = label_of(group);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  if (!is_open)
+    return view.has_moved ? "it moves" : "idle: nothing has moved between two looks, no operation is open";
+  return concat(
+      view.has_moved ? "it moves, but not in group " : "nothing has moved between two looks in group ",
+      list_of(names, 8), "; the oldest call there waits for ", duration(oldest));
+}
+
+std::string groups_text(const AttachView& view, std::size_t columns, bool is_verbose) {
+  const std::vector<LiveRank>& ranks = view.ranks;
   std::vector<std::string> order;
   std::map<std::string, std::vector<Line>> lines;
   std::map<std::string, std::string> names;
@@ -129,6 +151,8 @@ std::string groups_text(const std::vector<LiveRank>& ranks, std::size_t columns,
       rows.push_back({row_of(rank, group, behind_by), behind_by});
     }
   }
+  std::stable_partition(order.begin(), order.end(),
+                        [&](const std::string& id) { return view.standing.count(id) > 0; });
   std::string out;
   for (const std::string& id : order)
     out += concat(shorten(names[id], columns), "\n", table(std::move(lines[id]), columns, is_verbose));
@@ -164,7 +188,7 @@ std::string header(const std::vector<LiveRank>& ranks, std::size_t columns) {
 std::string attach_text(const AttachView& view, std::size_t columns, bool is_verbose) {
   if (view.ranks.empty()) return {};
   std::string out = header(view.ranks, columns);
-  out += groups_text(view.ranks, columns, is_verbose);
+  out += groups_text(view, columns, is_verbose);
   out += wrap("Memory:   ", memory_text(view.ranks), columns);
   for (const LiveRank& rank : view.ranks) {
     if (!rank.failure.empty())
@@ -172,13 +196,13 @@ std::string attach_text(const AttachView& view, std::size_t columns, bool is_ver
     if (!rank.note.empty())
       out += wrap("Note:     ", concat("rank ", rank.world_rank, ": ", rank.note), columns);
   }
-  if (view.has_moved) return out + "State:    it moves\n";
+  if (!view.is_explained()) return out + wrap("State:    ", standstill_in_words(view), columns);
   std::string first = "Waits:    ";
   for (const std::string& line : diag::edge_list(view.verdict.graph)) {
     out += wrap(first, line, columns);
     first = "          ";
   }
-  out += wrap("State:    ", "nothing has moved between two looks", columns);
+  out += wrap("State:    ", standstill_in_words(view), columns);
   if (view.verdict.kind == diag::FaultKind::none) return out;
   out +=
       wrap("Verdict:  ",

@@ -69,7 +69,8 @@ class Recorder final : public EventSink {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Where records of this user lie, existing ones only.
+/// Where records of this user lie, existing ones only: those used by this process, RINGCOMM_RECORD_DIR, and
+/// the folders that are taken without it.
 std::vector<std::filesystem::path> record_folders();
 /// Removes records of dead processes, oldest first, while those of one folder take more than `keep_bytes`.
 /// Called by create().

@@ -15,9 +15,11 @@
 namespace ringcomm::inline v0::diag {
 namespace {
 
-constexpr std::size_t kCells = 5;
+constexpr std::size_t kCells = 6;
 using Row = std::array<std::string, kCells>;
-constexpr std::array<std::size_t, kCells> kWidest{46, 30, 12, 12, 60};
+constexpr std::size_t kNow = 4, kMark = 5;  // what a rank does, and what it is; the latter is never cut
+constexpr std::array<std::size_t, kCells> kWidest{46, 30, 12, 12, 60, 12};
+constexpr std::size_t kNarrowestName = 20;
 
 struct Kinds {
   std::set<std::string, std::less<>> culprits, suspects;
@@ -33,7 +35,8 @@ std::string_view mark_of(const Kinds& kinds, const std::string& rank) {
 
 std::string doing(const MemberState& member) {
   if (!member.has_evidence && !member.enqueued && member.op.empty()) return "no evidence";
-  if (member.op.empty()) return member.enqueued ? "no open call" : "not seen";
+  if (member.op.empty() && !member.enqueued) return "not seen";
+  if (member.op.empty()) return member.completed ? "no open call" : "not known";
   return concat(member.is_waiting ? "waits in " : "", member.op);
 }
 
@@ -43,8 +46,12 @@ std::vector<Row> rows_of(const GroupState& group, const Kinds& kinds) {
   std::vector<std::vector<std::string>> ranks;
   std::map<Row, std::size_t> places;
   for (const MemberState& member : group.members) {
-    Row row{"", "", number_or_unknown(member.enqueued), number_or_unknown(member.completed),
-            concat(doing(member), mark_of(kinds, member.rank))};
+    Row row{"",
+            "",
+            number_or_unknown(member.enqueued),
+            number_or_unknown(member.completed),
+            doing(member),
+            std::string(mark_of(kinds, member.rank))};
     const auto [at, is_new] = places.emplace(row, rows.size());
     if (is_new) {
       rows.push_back(std::move(row));
@@ -53,7 +60,7 @@ std::vector<Row> rows_of(const GroupState& group, const Kinds& kinds) {
     ranks[at->second].push_back(member.rank);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i][1] = rank_list(ranks[i], 5);
-  for (Row& row : rows) row[1] = printable(row[1], false), row[4] = printable(row[4], false);
+  for (Row& row : rows) row[1] = printable(row[1], false), row[kNow] = printable(row[kNow], false);
   if (!rows.empty()) rows.front()[0] = group.name.empty() ? "?" : printable(group.name, false);
   return rows;
 }
@@ -90,11 +97,16 @@ std::vector<std::string> drawn(const std::vector<Row>& rows, std::size_t columns
     for (std::size_t i = 0; i < kCells; ++i)
       widths[i] = std::max(widths[i], std::min(columns_of(row[i]), kWidest[i]));
   }
+  std::size_t all = 2 * kNow;
+  for (const std::size_t width : widths) all += width;
+  if (all > columns) widths[0] -= std::min(widths[0] - std::min(widths[0], kNarrowestName), all - columns);
   std::vector<std::string> lines;
   for (const Row& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i + 1 < kCells; ++i) line += concat(fit(row[i], widths[i]), "  ");
-    lines.push_back(shorten(concat(line, row.back()), columns));
+    for (std::size_t i = 0; i < kNow; ++i) line += concat(fit(row[i], widths[i]), "  ");
+    const std::size_t taken = std::min(columns, columns_of(line) + columns_of(row[kMark]));
+    line += shorten(row[kNow], columns - taken);
+    lines.push_back(shorten(concat(line, row[kMark]), columns));
   }
   return lines;
 }
@@ -105,7 +117,7 @@ std::vector<std::string> group_table(const Verdict& verdict, std::size_t columns
   const Kinds kinds{{verdict.culprits.begin(), verdict.culprits.end()},
                     {verdict.suspects.begin(), verdict.suspects.end()}};
   const bool is_any_waiting = std::any_of(verdict.groups.begin(), verdict.groups.end(), has_waiting);
-  std::vector<Row> rows{{"group", "ranks", "called", "done", "now"}};
+  std::vector<Row> rows{{"group", "ranks", "called", "done", "now", ""}};
   std::size_t quiet = 0;
   for (const GroupState* group : in_order(verdict, kinds)) {
     if (!is_verbose && is_any_waiting && !has_waiting(*group)) {

@@ -17,6 +17,7 @@
 
 #include "core/parse.hpp"
 #include "core/small_file.hpp"
+#include "ringcomm/core/env.hpp"
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/diag/recorder.hpp"
 
@@ -163,6 +164,8 @@ std::vector<fs::path> record_folders() {
     const std::lock_guard lock(used.mutex);
     for (const fs::path& path : used.paths) take(path);
   }
+  if (const auto named = env_text("RINGCOMM_RECORD_DIR"))
+    take(*named);  // "off" is no folder of ours as a rule
   for (const FolderChoice& choice : folder_choices({})) take(choice.path);
   return folders;
 }

@@ -75,6 +75,26 @@ TEST(GroupTableTest, StuckGroupComesFirstThenThoseOfCulprits) {
   EXPECT_EQ(lines[4].substr(0, 5), "other");
 }
 
+TEST(GroupTableTest, ALongNameIsCutBeforeWhatARankDoesAndTheMarkNever) {
+  Verdict verdict = verdict_of_four();
+  verdict.groups[0].name = std::string(60, 'n');
+  verdict.groups[0].members[0].op = std::string(40, 'o');
+  auto lines = group_table(verdict, 90, false);
+  EXPECT_EQ(lines[1].substr(0, 20), std::string(17, 'n') + "...");
+  EXPECT_NE(lines[1].find("waits in oooooo"), std::string::npos) << lines[1];
+  verdict.culprits = {"0"};
+  verdict.groups[0].members[0].op = std::string(400, 'o');
+  lines = group_table(verdict, 90, false);
+  EXPECT_TRUE(lines[1].ends_with("o...  <- culprit")) << lines[1];
+  EXPECT_EQ(columns_of(lines[1]), 90U);
+}
+
+TEST(GroupTableTest, ACallWhoseEndNobodyRecordsIsNotSaidToBeOver) {
+  Verdict verdict = verdict_of_four();
+  verdict.groups[0].members[2].completed.reset();
+  EXPECT_EQ(group_table(verdict, 90, false)[2], "       2        7       ?     not known  <- culprit");
+}
+
 TEST(GroupTableTest, NoLineIsWiderThanTheScreen) {
   Verdict verdict = verdict_of_four();
   verdict.groups[0].name = std::string(200, 'n') + "\xff\n";

@@ -177,7 +177,9 @@ Candidate sink_candidate(const HangEvidence& evidence, const JobPicture& picture
     verdict.counter_check =
         "A host that stopped would have no open calls that its peers saw finish; these ranks have.";
   } else {
-    verdict.why.push_back(concat(who, " waits for nobody: no call of it is open in any group."));
+    verdict.why.push_back(concat(who, culprits.size() == 1
+                                          ? " waits for nobody: no call of it is open in any group."
+                                          : " wait for nobody: no call of theirs is open in any group."));
     verdict.counter_check = "A stuck device would show open calls on these ranks; there are none.";
   }
   add_edges(picture, graph, verdict);
