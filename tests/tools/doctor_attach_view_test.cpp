@@ -75,7 +75,7 @@ TEST(DoctorAttachViewTest, StandstillIsExplained) {
   const std::string text = attach_text(view, 100, false);
   for (const char* line :
        {"Waits:    ranks 0, 1 --> rank 2 in all_reduce 78 of group tp\n",
-        "State:    nothing has moved between two looks\n",
+        "State:    nothing has moved between two looks",
         "Verdict:  rank_unresponsive (likely): rank 2 is stopped\n", "Fix:      kill -CONT 102\n"})
     EXPECT_NE(text.find(line), std::string::npos) << text;
   const json value = json::parse(attach_json(view));
