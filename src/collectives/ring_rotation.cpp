@@ -2,7 +2,9 @@
 #include "ringcomm/collectives/ring_rotation.hpp"
 
 #include <array>
+#include <exception>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -179,8 +181,10 @@ RingRotation& RingRotation::operator=(RingRotation&& other) noexcept {
 // Peers wait for the rest of a rotation that is given up half way; they are told instead.
 RingRotation::~RingRotation() {
   if (impl_ && impl_->scope) {
-    impl_->fail(Status::aborted(concat("rank ", impl_->channel.member(impl_->channel.rank()),
-                                       " destroyed its ring rotation before the last step")));
+    const std::string_view how = std::uncaught_exceptions() > 0
+                                     ? " raised an exception and left its ring rotation before the last step"
+                                     : " destroyed its ring rotation before the last step";
+    impl_->fail(Status::aborted(concat("rank ", impl_->channel.member(impl_->channel.rank()), how)));
   }
 }
 

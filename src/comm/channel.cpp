@@ -37,6 +37,26 @@ const ChannelOptions& Channel::options() const { return parts_->options; }
 const std::vector<int>& Channel::ring_order() const { return parts_->ring_order; }
 bool Channel::prefers_relay() const { return parts_->prefers_relay; }
 
+namespace {
+
+/// A rank that is told of a mismatch before its own call: what it was about to call tells which side is odd.
+/// Once; nothing that follows a failure is worth a place in the record.
+void note_refused(Channel::Parts& parts, OpCode op, DType dtype, ReduceOp reduce_op,
+                  std::uint64_t signature) noexcept {
+  ChannelSink* const recorder = std::exchange(parts.sinks.recorder, nullptr);
+  if (recorder == nullptr || op == OpCode::send_recv) return;
+  Descriptor refused;
+  refused.op = op;
+  refused.dtype = dtype;
+  refused.reduce_op = reduce_op;
+  refused.signature = signature;
+  refused.sequence = parts.sequence + 1;
+  recorder->enter(refused, Deadline::after(std::chrono::milliseconds(0)).point_ns(), CallSite::current());
+  recorder->leave(refused, StatusCode::mismatch);
+}
+
+}  // namespace
+
 Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op, std::uint64_t signature,
                                       std::chrono::milliseconds deadline, Announce announce) {
   comm::CommState& state = *parts_->state;
@@ -59,7 +79,10 @@ Result<OperationScope> Channel::begin(OpCode op, DType dtype, ReduceOp reduce_op
   OperationScope scope;
   scope.channel_ = this;  // from here on leaving the scope leaves the turn
   parts_->is_busy = true;
-  if (Status health = state.transport->health(); !health.is_ok()) return health;
+  if (Status health = state.transport->health(); !health.is_ok()) {
+    if (health.code() == StatusCode::mismatch) note_refused(*parts_, op, dtype, reduce_op, signature);
+    return health;
+  }
   if (deadline.count() == 0) deadline = parts_->options.deadline;
   scope.deadline_ = Deadline::after(deadline.count() == 0 ? state.deadline : deadline);
   scope.descriptor_.op = op;

@@ -57,7 +57,7 @@ Recording::~Recording() = default;
 void Recording::start(const RecordSettings& settings, const JobIdentity& identity, int rank, int size,
                       std::string_view transport, EventSink* user) {
   identity_ = identity;
-  size_ = size;
+  rank_ = rank;
   user_ = user;
   has_watchdog_ = settings.has_watchdog && settings.is_on && size > 1;
   if (!settings.is_on) return;
@@ -148,7 +148,11 @@ std::string Recording::verdict() {
 std::string Recording::path() const { return recorder_ ? recorder_->path().string() : std::string(); }
 
 void Recording::close() noexcept {
-  if (recorder_) recorder_->close(has_failed_.load() || std::uncaught_exceptions() > 0);
+  if (!recorder_) return;
+  const bool is_unwinding = std::uncaught_exceptions() > 0;
+  if (is_unwinding && !has_failed_.load())
+    recorder_->fail(Status::aborted("an exception left the scope of its communicator"), rank_);
+  recorder_->close(has_failed_.load() || is_unwinding);
 }
 
 void Recording::forget() noexcept {

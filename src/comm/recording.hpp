@@ -56,7 +56,8 @@ class Recording final : public FailureListener {
   /// "" when there is none. Asks the records if this rank was only told of the failure.
   std::string verdict();
   std::string path() const;
-  /// Removes the record unless the communicator failed, or it is destroyed because an exception flies by.
+  /// Removes the record unless the communicator failed, or it is destroyed because an exception flies by:
+  /// then the record says so.
   void close() noexcept;
   /// In a forked child.
   void forget() noexcept;
@@ -66,7 +67,7 @@ class Recording final : public FailureListener {
   void ask(StatusCode code);
 
   JobIdentity identity_;
-  int size_ = 1;
+  int rank_ = 0;
   bool has_watchdog_ = false;
   EventSink* user_ = nullptr;
   std::unique_ptr<diag::Recorder> recorder_;

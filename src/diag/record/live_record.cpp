@@ -23,8 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr off_t kFileBytesMax = off_t{1} << 30;
 
-/// What a process is like, as an event; nothing where it runs as it should.
+/// What a process is like, as an event; nothing where it runs as it should. One that ended after it had
+/// failed, or closed its communicator, ended because of that.
 std::optional<EventFact> event_of(const LiveRecord& record) {
+  const bool has_ended =
+      record.process.state == ProcessState::gone || record.process.state == ProcessState::zombie;
+  if (has_ended && record.view.header().state != static_cast<std::uint32_t>(RecordState::open)) return {};
   EventFact event;
   event.who.rank = record.view.header().world_rank;
   event.who.pid = record.view.header().pid;

@@ -55,5 +55,32 @@ TEST(RasAbsencesTest, AStoppedProcessIsUnresponsive) {
   EXPECT_EQ(found.verdict.culprits, Labels{"4"});
 }
 
+TEST(RasAbsencesTest, WhatTheHostSaysOfAProcessWeighsMoreThanWaits) {
+  Facts facts;
+  facts.evidence.world_size = 3;
+  facts.event(EventKind::missing_process, Facts::rank(0), "process 7 of rank 0").detail = "no such process";
+  const Candidate gone = found_by(facts.evidence, "process_gone");
+  EXPECT_EQ(gone.verdict.kind, FaultKind::rank_died);
+  EXPECT_EQ(gone.verdict.culprits, Labels{"0"});
+  EXPECT_EQ(gone.verdict.grade, Grade::certain);
+  EXPECT_EQ(gone.weight, Weight::root);
+  EXPECT_FALSE(has_rule(facts.evidence, "ras_missing"));
+  Facts stopped;
+  stopped.event(EventKind::stopped, Facts::rank(2), "process 8 of rank 2").detail = "state T";
+  EXPECT_EQ(found_by(stopped.evidence, "process_seen_stopped").weight, Weight::root);
+  EXPECT_EQ(found_by(stopped.evidence, "process_seen_stopped").verdict.kind, FaultKind::rank_unresponsive);
+}
+
+TEST(RasAbsencesTest, AJobWithoutAnyProcessHasNoCulprit) {
+  Facts facts;
+  facts.evidence.world_size = 2;
+  for (const int rank : {0, 1})
+    facts.event(EventKind::missing_process, Facts::rank(rank), "process").detail = "no such process";
+  const Candidate found = found_by(facts.evidence, "process_gone");
+  EXPECT_EQ(found.verdict.culprits, Labels{});
+  EXPECT_EQ(found.verdict.suspects, (Labels{"0", "1"}));
+  EXPECT_EQ(found.weight, Weight::ordinary);
+}
+
 }  // namespace
 }  // namespace ringcomm::diag

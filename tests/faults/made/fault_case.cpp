@@ -16,6 +16,15 @@ void FaultSite::idle() const {
     std::this_thread::sleep_for(5ms);
 }
 
+namespace {
+
+thread_local std::vector<Communicator> kept;
+
+}  // namespace
+
+void FaultSite::keep(Communicator comm) const { kept.push_back(std::move(comm)); }
+void FaultSite::drop_kept() { kept.clear(); }
+
 std::vector<FaultCase> fault_cases() {
   std::vector<FaultCase> cases;
   add_call_faults(cases);
@@ -38,11 +47,12 @@ FaultSite draw_site(const FaultCase& fault, std::uint64_t seed) {
   return site;
 }
 
-Status reduce_once(Channel& channel, std::int64_t elements, DType dtype, ReduceOp op) {
+Status reduce_once(Channel& channel, std::int64_t elements, DType dtype, ReduceOp op,
+                   std::chrono::milliseconds deadline) {
   const std::size_t bytes = static_cast<std::size_t>(elements) * bytes_of(dtype);
   std::vector<std::byte> in(bytes), out(bytes);
   return all_reduce(channel, TensorView::contiguous(in.data(), dtype, {elements}),
-                    TensorView::contiguous(out.data(), dtype, {elements}), op)
+                    TensorView::contiguous(out.data(), dtype, {elements}), op, {.deadline = deadline})
       .status();
 }
 
@@ -55,10 +65,13 @@ Status gather_once(Channel& channel, std::int64_t elements, DType dtype) {
 }
 
 Status healthy_round(Communicator& comm, int round) {
-  RINGCOMM_TRY(barrier(comm.channel()).status());
-  RINGCOMM_TRY(reduce_once(comm.channel(), 96 + round));
+  constexpr std::chrono::seconds kPatient{20};
+  RINGCOMM_TRY(barrier(comm.channel(), {.deadline = kPatient}).status());
+  RINGCOMM_TRY(reduce_once(comm.channel(), 96 + round, DType::float32, ReduceOp::sum, kPatient));
   RINGCOMM_TRY_ASSIGN(const Block block, make_block(comm));
-  RINGCOMM_TRY_ASSIGN(auto rotation, RingRotation::create(comm.channel(), block.k, block.v));
+  RotationOptions options;
+  options.deadline = kPatient;
+  RINGCOMM_TRY_ASSIGN(auto rotation, RingRotation::create(comm.channel(), block.k, block.v, options));
   return rotate_checked(comm, block, rotation, round);
 }
 

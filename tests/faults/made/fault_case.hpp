@@ -28,6 +28,10 @@ struct FaultSite {
       nullptr;  ///< the verdict has been read; null: the process will be killed
 
   bool is_culprit(const Communicator& comm) const { return comm.rank() == culprit; }
+  /// Holds a communicator of this rank until the verdict has been read.
+  void keep(Communicator comm) const;
+  /// By the same thread, before its first communicator goes.
+  static void drop_kept();
   /// Sleeps until the verdict has been read, at most 20 s.
   void idle() const;
 };
@@ -72,9 +76,10 @@ FaultRun run_fault(const FaultCase& fault, Medium medium, const FaultSite& site)
 // Calls for bodies.
 /// `elements` of `dtype`, summed over the channel.
 Status reduce_once(Channel& channel, std::int64_t elements, DType dtype = DType::float32,
-                   ReduceOp op = ReduceOp::sum);
+                   ReduceOp op = ReduceOp::sum, std::chrono::milliseconds deadline = {});
 Status gather_once(Channel& channel, std::int64_t elements, DType dtype = DType::float32);
-/// A barrier, an all-reduce and a whole rotation.
+/// A barrier, an all-reduce and a whole rotation, with a deadline for machines that are busy with other
+/// things.
 Status healthy_round(Communicator& comm, int round);
 
 }  // namespace ringcomm::test

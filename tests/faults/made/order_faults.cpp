@@ -33,23 +33,26 @@ Status invert_splits(Communicator& comm, const FaultSite& site) {
   RINGCOMM_TRY_ASSIGN(auto tp, comm.split(0, comm.rank()));
   RINGCOMM_TRY_ASSIGN(auto cp, comm.split(0, comm.rank()));
   const Status status = in_own_order(tp->channel(), cp->channel(), site.is_culprit(comm));
-  site.idle();  // the groups stay while the records are read
+  site.keep(std::move(*tp));  // the groups stay while the records are read
+  site.keep(std::move(*cp));
   return status;
 }
 
+/// A loop that is shorter than the ring: its rotation is destroyed before the last step.
 Status leave_ring(Communicator& comm, const FaultSite& site) {
-  RINGCOMM_TRY_ASSIGN(const Block block, make_block(comm));
-  RINGCOMM_TRY_ASSIGN(auto rotation, RingRotation::create(comm.channel(), block.k, block.v));
-  RINGCOMM_TRY(rotation.start());
-  int steps = 0;
-  while (RotationStep step = rotation.next()) {
-    step.release();
-    if (site.is_culprit(comm) && ++steps == site.step) {
-      site.idle();
-      return {};
+  {
+    RINGCOMM_TRY_ASSIGN(const Block block, make_block(comm));
+    RINGCOMM_TRY_ASSIGN(auto rotation, RingRotation::create(comm.channel(), block.k, block.v));
+    RINGCOMM_TRY(rotation.start());
+    int steps = 0;
+    while (RotationStep step = rotation.next()) {
+      step.release();
+      if (site.is_culprit(comm) && ++steps == site.step) break;
     }
+    if (!site.is_culprit(comm)) return rotation.status();
   }
-  return rotation.status();
+  site.idle();
+  return {};
 }
 
 /// The culprit's successor gets a message that it never receives; the culprit is who does not receive.

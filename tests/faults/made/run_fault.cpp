@@ -29,6 +29,7 @@ CommunicatorOptions options_of(const FaultCase& fault, Medium medium, const Faul
 Status rounds_and_fault(Communicator& comm, const FaultCase& fault, const FaultSite& site,
                         const std::function<void()>& begins) {
   for (int round = 0; round < site.rounds; ++round) RINGCOMM_TRY(healthy_round(comm, round));
+  RINGCOMM_TRY(barrier(comm.channel(), {.deadline = std::chrono::seconds(20)}).status());
   begins();
   return fault.body(comm, site);
 }
@@ -70,8 +71,9 @@ FaultRun run_threads_with(const FaultCase& fault, FaultSite site, const std::fil
       try {
         Communicator own = std::move(comm);
         said[rank] = rounds_and_fault(own, fault, site, [&] { began_ns = now_ns(); }).to_string();
-        if (!(site.is_culprit(own))) ++ended;
+        if (static_cast<int>(rank) != site.culprit) ++ended;
         while (!is_over) std::this_thread::sleep_for(1ms);  // the record stays as it is
+        FaultSite::drop_kept();
       } catch (const std::exception& error) {
         said[rank] = concat("raised ", error.what());
       }
@@ -101,8 +103,9 @@ FaultRun run_processes_with(const FaultCase& fault, const FaultSite& site,
         Communicator::create(std::move(bootstrap).value(), options_of(fault, Medium::processes, site));
     if (!comm.is_ok()) return comm.status().to_string();
     const Status status = rounds_and_fault(comm.value(), fault, site, [&] { voice.say("begins"); });
-    voice.say(concat("ended"));
+    voice.say("ended");
     site.idle();
+    FaultSite::drop_kept();
     return status.to_string();
   });
   mesh.reset();

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <deque>
 #include <map>
 
 #include "core/try.hpp"
 #include "diag/evidence/record/message_choice.hpp"
 #include "diag/evidence/record/plain_text.hpp"
+#include "diag/evidence/record/record_words.hpp"
 #include "ringcomm/core/descriptor.hpp"
 #include "ringcomm/core/text.hpp"
 
@@ -16,6 +18,8 @@ namespace ringcomm::inline v0::diag {
 namespace {
 
 constexpr std::uint32_t kOperationsKept = 16;
+constexpr std::size_t kPairMessagesKept = 64;
+constexpr auto kPairs = static_cast<std::uint16_t>(OpCode::send_recv);
 
 struct Reader {
   const RecordView& view;
@@ -76,7 +80,10 @@ OpFact op_fact(const Reader& r, std::size_t index, const RecordEntry& e, const P
   op.seq = e.sequence;
   op.dtype = name_of(static_cast<DType>(e.dtype));
   if (e.reduce_op != 0) op.reduce_op = name_of(static_cast<ReduceOp>(e.reduce_op));
-  op.elements_in = static_cast<std::int64_t>((e.bytes & INT64_MAX) / bytes_of(static_cast<DType>(e.dtype)));
+  // A call that was refused because others had failed knows no size yet.
+  const bool is_sized = e.bytes != 0 || e.code != static_cast<std::uint8_t>(StatusCode::mismatch);
+  if (is_sized)
+    op.elements_in = static_cast<std::int64_t>((e.bytes & INT64_MAX) / bytes_of(static_cast<DType>(e.dtype)));
   op.started = Tri::yes;
   op.completed = is_behind(progress.completed, e.sequence) ? Tri::no : Tri::yes;
   op.is_timed_out = e.code == static_cast<std::uint8_t>(StatusCode::timeout);
@@ -132,6 +139,47 @@ void append_step(const Reader& r, const RecordEntry& e) {
   r.evidence.steps.push_back(std::move(step));
 }
 
+/// A message of send_recv, with the call that it belongs to.
+struct PairMessage {
+  RecordEntry message, call;
+};
+
+/// Sends and receives are numbered per pair and count in no collective: a group of their own.
+std::string pair_key(const Reader& r, std::size_t channel) { return concat(r.key(channel), "/pairs"); }
+
+void append_pair_group(const Reader& r, std::size_t index) {
+  GroupFact group = r.evidence.groups.back();
+  group.key = pair_key(r, index);
+  group.name += " send/recv";
+  group.unique_id += kPairsSuffix;
+  r.evidence.groups.push_back(std::move(group));
+}
+
+/// `is_whole`: every message since the channel was opened is among these facts.
+OpFact pair_fact(const Reader& r, const PairMessage& pair, bool is_whole) {
+  const RecordEntry& e = pair.message;
+  const RecordView::Channel& channel = r.view.channels()[e.channel];
+  const bool is_incoming = e.kind == static_cast<std::uint8_t>(EntryKind::incoming);
+  OpFact op{.who = r.self, .group = pair_key(r, e.channel)};
+  op.op = is_incoming ? OpClass::recv : OpClass::send;
+  op.name = name_of(op.op);
+  op.seq = e.sequence;
+  if (is_whole) op.p2p_seq = e.sequence;
+  const auto at = std::find(channel.members.begin(), channel.members.end(), e.message.peer);
+  if (at != channel.members.end()) op.peer = static_cast<int>(at - channel.members.begin());
+  op.dtype = name_of(static_cast<DType>(e.dtype));
+  op.elements_in = static_cast<std::int64_t>((e.bytes & INT64_MAX) / bytes_of(static_cast<DType>(e.dtype)));
+  const bool is_over = has_ended(pair.call) || (is_incoming ? e.arrived : e.released) != 0;
+  op.started = Tri::yes;
+  op.completed = is_over ? Tri::yes : Tri::no;
+  op.is_timed_out = pair.call.code == static_cast<std::uint8_t>(StatusCode::timeout);
+  op.created_ns = op.started_ns = r.view.realtime_ns(e.posted);
+  op.coalesced = static_cast<std::int64_t>(pair.call.number);
+  if (std::string site = r.view.name(pair.call.epoch); !site.empty()) op.frames.push_back(std::move(site));
+  op.source = {r.file};
+  return op;
+}
+
 EventKind kind_of(const RecordHeader& h, std::string_view text) {
   const bool is_own = h.failure_culprit == h.rank;
   const bool is_thrown =
@@ -156,6 +204,20 @@ EventKind kind_of(const RecordHeader& h, std::string_view text) {
   }
 }
 
+/// What the library itself says in its sentences, as a word for the rules.
+std::string detail_of(const RecordHeader& h, const EventFact& event) {
+  const auto says = [&event](std::string_view text) { return event.text.find(text) != std::string::npos; };
+  const bool is_own = h.failure_culprit == h.rank;
+  if (event.kind == EventKind::exception) return "an exception";
+  if (event.kind == EventKind::aborted && is_own && says("destroyed its ring rotation"))
+    return std::string(kLeftRotation);
+  if (event.kind == EventKind::peer_closed && says("has left (its communicator was destroyed)"))
+    return std::string(kLeftGroup);
+  if (event.kind == EventKind::peer_closed && says("died: its process ended without leaving"))
+    return std::string(kPeerDied);
+  return std::string(name_of(static_cast<StatusCode>(std::min<std::uint32_t>(h.failure_code, 255))));
+}
+
 void append_failure(const Reader& r) {
   const RecordHeader& h = r.view.header();
   if (h.state != static_cast<std::uint32_t>(RecordState::failed)) return;
@@ -163,21 +225,37 @@ void append_failure(const Reader& r) {
   event.text = r.view.name(h.failure_name).substr(0, 400);
   event.kind = kind_of(h, event.text);
   event.code = h.failure_code;
-  event.detail = name_of(static_cast<StatusCode>(std::min<std::uint32_t>(h.failure_code, 255)));
+  event.detail = detail_of(h, event);
   if (h.failure_culprit >= 0) event.peer.rank = r.view.world_rank(h.failure_culprit);
   event.source = {r.file};
   r.evidence.events.push_back(std::move(event));
 }
 
+/// Of one channel.
+struct Pairs {
+  RecordEntry call{};  ///< entered last
+  std::deque<PairMessage> messages;
+  bool is_whole = true;
+
+  void see(const RecordEntry& message) {
+    messages.push_back({message, call});
+    if (messages.size() <= kPairMessagesKept) return;
+    messages.pop_front();
+    is_whole = false;
+  }
+};
+
 struct Chosen {
   std::vector<Operations> operations;  ///< by channel
   std::vector<MessageChoice> messages;
+  std::vector<Pairs> pairs;
   std::uint64_t torn = 0;
 };
 
 Chosen choose(const RecordView& view) {
   Chosen chosen;
   chosen.operations.resize(view.channels().size());
+  chosen.pairs.resize(view.channels().size());
   for (const RecordView::Channel& channel : view.channels())
     chosen.messages.emplace_back(channel.live.posted);
   const std::uint64_t first = view.first_number();
@@ -185,6 +263,13 @@ Chosen choose(const RecordView& view) {
     const auto entry = view.entry(n);
     if (!entry) {
       ++chosen.torn;
+    } else if (entry->op == kPairs) {
+      Pairs& pairs = chosen.pairs[entry->channel];
+      if (entry->kind == static_cast<std::uint8_t>(EntryKind::operation)) {
+        pairs.call = *entry;
+      } else {
+        pairs.see(*entry);
+      }
     } else if (entry->kind != static_cast<std::uint8_t>(EntryKind::operation)) {
       chosen.messages[entry->channel].see(*entry);
     } else {
@@ -226,7 +311,8 @@ void append_facts(const RecordView& view, int file, HangEvidence& evidence) {
   for (std::size_t c = 0; c < view.channels().size(); ++c) {
     const ChannelRecord& live = view.channels()[c].live;
     Operations operations = chosen.operations[c];
-    if (live.posted != live.completed) operations.try_emplace(live.posted, entry_of(live));
+    if (live.posted != live.completed && live.op != kPairs)
+      operations.try_emplace(live.posted, entry_of(live));
     const Progress progress = progress_of(live, operations);
     append_group(r, c, progress);
     for (const auto& [sequence, entry] : operations) {
@@ -234,6 +320,12 @@ void append_facts(const RecordView& view, int file, HangEvidence& evidence) {
       has_open |= evidence.ops.back().completed == Tri::no;
     }
     for (const std::uint64_t number : chosen.messages[c].numbers()) append_step(r, *view.entry(number));
+    if (chosen.pairs[c].messages.empty()) continue;
+    append_pair_group(r, c);
+    for (const PairMessage& pair : chosen.pairs[c].messages) {
+      evidence.ops.push_back(pair_fact(r, pair, chosen.pairs[c].is_whole && view.first_number() == 1));
+      has_open |= evidence.ops.back().completed == Tri::no;
+    }
   }
   append_failure(r);
   if (!has_open) evidence.idle.push_back(r.self);

@@ -7,11 +7,12 @@
 namespace ringcomm::inline v0::diag {
 namespace {
 
-constexpr std::array<SideRule, 16> kSideRules{
-    explain_deaths,      explain_ras_absences, explain_exceptions, explain_pauses,
-    explain_stragglers,  explain_teardown,     explain_gloo,       explain_binding,
-    explain_versions,    explain_limits,       explain_set_up,     explain_devices,
-    explain_peer_access, explain_network,      explain_stacks,     explain_wiring,
+constexpr std::array<SideRule, 17> kSideRules{
+    explain_deaths,          explain_ras_absences, explain_exceptions, explain_pauses,
+    explain_stragglers,      explain_teardown,     explain_gloo,       explain_binding,
+    explain_versions,        explain_limits,       explain_set_up,     explain_devices,
+    explain_peer_access,     explain_network,      explain_stacks,     explain_wiring,
+    explain_record_failures,
 };
 
 void explain_side_evidence(const HangEvidence& evidence, const JobPicture& picture,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that the RAS network misses, and processes that are known to be stopped.
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -68,9 +69,44 @@ void add(const SideEvidence& side, std::vector<Candidate>& out, const Absence& a
   out.push_back(std::move(candidate));
 }
 
+/// The operating system's own word, from the reader of live records.
+bool is_of_host(const EventFact& event) {
+  return event.detail == "no such process" || event.detail == "has ended (zombie)" ||
+         event.detail == "state T";
+}
+
+/// Nobody has to guess what the process does: this outweighs what its peers wait for.
+bool add_seen(const SideEvidence& side, std::vector<Candidate>& out, EventKind event_kind, FaultKind kind,
+              std::string_view rule, std::string_view what) {
+  std::vector<const EventFact*> seen = side.of(event_kind);
+  std::erase_if(seen, [](const EventFact* event) { return !is_of_host(*event); });
+  const Absence absence = absence_of(side, seen);
+  if (absence.events.empty()) return false;
+  add(side, out, absence, kind, Grade::certain, rule, what);
+  Candidate& candidate = out.back();
+  Verdict& verdict = candidate.verdict;
+  set_place(verdict, side.stuck_place());
+  verdict.counter_check = "The process table of the host says so; no timeout of a peer is needed to tell.";
+  const auto world = side.picture().world_size;
+  const bool are_all =
+      world && absence.labels.size() >= 2 && absence.labels.size() >= static_cast<std::size_t>(*world);
+  candidate.weight = are_all ? Weight::ordinary : Weight::root;
+  if (!are_all) return true;
+  verdict.grade = Grade::possible;
+  verdict.suspects = std::move(verdict.culprits);
+  verdict.culprits.clear();
+  verdict.title = concat("Of the whole job every process ", what);
+  return true;
+}
+
 }  // namespace
 
 void explain_ras_absences(const SideEvidence& side, std::vector<Candidate>& out) {
+  const bool has_dead = add_seen(side, out, EventKind::missing_process, FaultKind::rank_died, "process_gone",
+                                 "has ended without closing its communicator");
+  const bool has_stopped = add_seen(side, out, EventKind::stopped, FaultKind::rank_unresponsive,
+                                    "process_seen_stopped", "is stopped (state T)");
+  if (has_dead || has_stopped) return;
   const Absence stopped = absence_of(side, side.of(EventKind::stopped));
   add(side, out, stopped, FaultKind::rank_unresponsive, Grade::likely, "process_stopped", "is stopped");
   const Absence dead = absence_of(side, side.of(EventKind::considered_dead));

@@ -66,6 +66,7 @@ void explain_exceptions(const SideEvidence& side, std::vector<Candidate>& out);
 void explain_pauses(const SideEvidence& side, std::vector<Candidate>& out);
 void explain_stragglers(const SideEvidence& side, std::vector<Candidate>& out);
 void explain_teardown(const SideEvidence& side, std::vector<Candidate>& out);
+void explain_record_failures(const SideEvidence& side, std::vector<Candidate>& out);
 void explain_gloo(const SideEvidence& side, std::vector<Candidate>& out);
 /// Gloo's own "Timed out waiting": what closes afterwards is a consequence.
 bool has_gloo_timeout(const SideEvidence& side);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "diag/evidence/record/record_words.hpp"
 #include "diag/explain/groups/rules.hpp"
 #include "diag/explain/groups/texts.hpp"
 #include "ringcomm/core/text.hpp"
@@ -142,9 +143,14 @@ bool explain_p2p_sinks(const HangEvidence& evidence, const JobPicture& picture, 
   const WaitSet& set = *waiting.begin()->second.set;
   verdict.group = picture.groups[static_cast<std::size_t>(set.group)].label;
   if (set.op != nullptr) verdict.seq = seq_text(*set.op);
+  // Own records number the messages of each pair, and nothing that was posted is missing in them.
+  const bool is_proved = std::all_of(waiting.begin(), waiting.end(), [&picture](const auto& one) {
+    const std::string& id = picture.groups[static_cast<std::size_t>(one.second.set->group)].unique_id;
+    return id.ends_with(kPairsSuffix);
+  });
   if (is_ring && wrong.empty()) {
     fill_ring(evidence, picture, waiting, verdict);
-  } else if (!wrong.empty()) {
+  } else if (!wrong.empty() || is_proved) {
     fill_unmatched(evidence, picture, waiting, verdict);
   } else {
     return false;  // it simply did not come: the general rule says so

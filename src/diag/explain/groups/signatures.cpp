@@ -44,6 +44,18 @@ Classes classes_by(const std::vector<Call>& calls, const Value& value) {
   return classes;
 }
 
+/// A call of unknown size has the size of those with its plan.
+void join_by_plan(const std::vector<Call>& calls, Classes& classes) {
+  for (const Call& call : calls) {
+    if (call.op->signature == 0 || elements_in(*call.op) || elements_out(*call.op)) continue;
+    for (auto& [size, members] : classes) {
+      if (members.front().op->signature != call.op->signature) continue;
+      members.push_back(call);
+      break;
+    }
+  }
+}
+
 std::optional<Mismatch> mismatch_of(const std::vector<Call>& calls) {
   const auto differs = [](const Classes& classes) { return classes.size() > 1; };
   Classes classes = classes_by(calls, class_text);
@@ -62,6 +74,7 @@ std::optional<Mismatch> mismatch_of(const std::vector<Call>& calls) {
       const auto elements = elements_in(op) ? elements_in(op) : elements_out(op);
       return elements ? std::to_string(*elements) : std::string();
     });
+    join_by_plan(calls, classes);
     if (differs(classes)) return Mismatch{FaultKind::size_mismatch, std::move(classes), "element count"};
   }
   classes = classes_by(calls, [](const OpFact& op) { return upper(op.dtype); });
