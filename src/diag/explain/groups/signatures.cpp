@@ -64,10 +64,12 @@ std::optional<Mismatch> mismatch_of(const std::vector<Call>& calls) {
     return op.signature == 0 ? std::string() : std::to_string(op.signature);
   });
   const bool has_plans = !plans.empty();
-  // Ranks with equal signatures agree, whatever their own sizes are.
-  if (has_plans && !differs(plans)) return std::nullopt;
-  const bool is_variable_size = !has_plans && std::any_of(calls.begin(), calls.end(), [](const Call& call) {
-    return is_variable(call.op->op) || call.op->op == OpClass::barrier;
+  // Ranks whose plans are equal agree in their sizes where these may differ; the plan of a reduction or a
+  // gather does not hold its size, type or operator.
+  const bool is_variable_size = std::any_of(calls.begin(), calls.end(), [has_plans](const Call& call) {
+    const OpClass op = call.op->op;
+    if (has_plans) return op == OpClass::ring_rotate || op == OpClass::ring_attention;
+    return is_variable(op) || op == OpClass::barrier;
   });
   if (!is_variable_size) {
     classes = classes_by(calls, [](const OpFact& op) {
