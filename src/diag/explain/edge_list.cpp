@@ -15,9 +15,9 @@ std::vector<std::string> edge_list(const std::vector<WaitEdge>& edges) {
   std::vector<std::pair<Key, std::vector<std::string>>> rows;
   std::map<Key, std::size_t> places;
   for (const WaitEdge& edge : edges) {
-    Key key{edge.to, edge.group, edge.op};
+    const Key key{edge.to, edge.group, edge.op};
     const auto [at, is_new] = places.emplace(key, rows.size());
-    if (is_new) rows.push_back({std::move(key), {}});
+    if (is_new) rows.push_back({key, {}});
     rows[at->second].second.push_back(edge.from);
   }
   std::vector<std::string> lines;
