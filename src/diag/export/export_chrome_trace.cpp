@@ -74,8 +74,8 @@ class Trace {
   void name_lanes(const LoadedRecord& record) {
     if (!named_.emplace(record.rank, 0).second) return;
     const std::string process = concat("\"ph\": \"M\", \"pid\": ", record.rank, ", ");
-    const std::string_view name(record.view.header().host, sizeof record.view.header().host - 1);
-    const std::string_view host = name.substr(0, name.find('\0'));
+    const std::string_view field(record.view.header().host, sizeof record.view.header().host - 1);
+    const std::string_view host = field.substr(0, field.find('\0'));
     event(concat(process, "\"name\": \"process_name\", \"args\": {\"name\": ",
                  json_text(concat("rank ", record.rank, " on ", host)), "}"));
     for (const auto& [lane, name] :
