@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 # Namespaces of public headers below ringcomm::v0; all others are rooms of src/.
-PUBLIC = {"plan", "detail"}
+PUBLIC = {"diag", "plan", "detail"}
 OF_CLASS = r"(?:vtable for |typeinfo for |typeinfo name for |VTT for |guard variable for )?"
 
 

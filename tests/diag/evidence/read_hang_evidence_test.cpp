@@ -55,7 +55,7 @@ std::string told(const HangEvidence& evidence) {
 TEST_F(EvidenceFolderTest, TheOrderOfThePathsDoesNotMatter) {
   for (int rank = 0; rank < 12; ++rank) put(concat("fr/rank_", rank, ".json"), dump(5 + rank % 2, 5));
   put("fr/rank_20.json", "");
-  put("notes.md", "The job hung at step 3.\n");
+  put("notes.md", "Nothing is known yet.\n");
   const HangEvidence evidence = read();
   ASSERT_EQ(evidence.counters.size(), 12U);
   for (int i = 0; i < 12; ++i) {  // 2 before 10
