@@ -45,11 +45,23 @@ TEST(RecordFailuresTest, APeerThatDiedIsNamedWithoutARecordOfItsOwn) {
   EXPECT_FALSE(has_rule(facts.evidence, "left_group"));
 }
 
+TEST(RecordFailuresTest, MemoryTakenBackUnderAReaderIsSlotReuse) {
+  Facts facts;
+  EventFact& event = facts.event(EventKind::peer_closed, Facts::rank(2), "rank 1 took back the memory");
+  event.detail = kTookBack;
+  event.peer = Facts::rank(1);
+  const Candidate found = found_by(facts.evidence, "took_back");
+  EXPECT_EQ(found.verdict.kind, FaultKind::slot_reuse);
+  EXPECT_EQ(found.verdict.culprits, Labels{"1"});
+  EXPECT_EQ(found.weight, Weight::root);
+  EXPECT_FALSE(has_rule(facts.evidence, "peer_died"));
+}
+
 TEST(RecordFailuresTest, OtherWordsOfFailuresNameNobody) {
   Facts facts;
   facts.event(EventKind::aborted, Facts::rank(0), "on purpose").detail = "aborted";
   facts.event(EventKind::peer_closed, Facts::rank(1), "closed").detail = "peer_lost";
-  for (const char* rule : {"left_rotation", "left_group", "peer_died"})
+  for (const char* rule : {"left_rotation", "left_group", "peer_died", "took_back"})
     EXPECT_FALSE(has_rule(facts.evidence, rule)) << rule;
 }
 

@@ -215,6 +215,8 @@ std::string detail_of(const RecordHeader& h, const EventFact& event) {
     return std::string(kLeftGroup);
   if (event.kind == EventKind::peer_closed && says("died: its process ended without leaving"))
     return std::string(kPeerDied);
+  if (event.kind == EventKind::peer_closed && says("took back the memory that it had offered"))
+    return std::string(kTookBack);
   return std::string(name_of(static_cast<StatusCode>(std::min<std::uint32_t>(h.failure_code, 255))));
 }
 

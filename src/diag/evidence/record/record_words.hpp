@@ -12,6 +12,8 @@ inline constexpr std::string_view kLeftRotation{"left its rotation"};
 inline constexpr std::string_view kLeftGroup{"peer left the group"};
 /// EventFact::detail where EventFact::peer ended without a word.
 inline constexpr std::string_view kPeerDied{"peer died"};
+/// EventFact::detail where EventFact::peer freed or wrote memory that this rank was about to read.
+inline constexpr std::string_view kTookBack{"peer took its memory back"};
 /// End of GroupFact::unique_id of the sends and receives of a channel, whose messages are numbered per pair.
 inline constexpr std::string_view kPairsSuffix{"-pairs"};
 

@@ -67,7 +67,7 @@ void tell_lost(const SideEvidence& side, std::string_view detail, FaultKind kind
   verdict.culprits = labels;
   verdict.victims = side.others(labels);
   verdict.title = concat(text_of_labels(labels), ' ', what);
-  verdict.why = {concat(lost.size(), lost.size() == 1 ? " rank waits" : " ranks wait", " for ",
+  verdict.why = {concat(lost.size(), lost.size() == 1 ? " rank depends" : " ranks depend", " on ",
                         text_of_labels(labels), ", which ", what, '.')};
   set_place(verdict, place_of(side, lost.front()->who));
   out.push_back(std::move(candidate));
@@ -82,6 +82,8 @@ void explain_record_failures(const SideEvidence& side, std::vector<Candidate>& o
             "died: its process ended without leaving the group", out);
   tell_lost(side, kLeftGroup, FaultKind::teardown_hang, Weight::root, "left_group",
             "destroyed its communicator while others still call it", out);
+  tell_lost(side, kTookBack, FaultKind::slot_reuse, Weight::root, "took_back",
+            "freed or wrote memory that it had offered before its reader had released it", out);
 }
 
 }  // namespace ringcomm::inline v0::diag
