@@ -64,7 +64,7 @@ FaultRun run_threads_with(const FaultCase& fault, FaultSite site, const std::fil
   check(made.status());
   std::vector<std::string> said(static_cast<std::size_t>(site.ranks));
   std::atomic<int> ended{0};
-  std::atomic<std::int64_t> began_ns{0};
+  std::atomic<std::int64_t> began_ns{now_ns()};  // a fault that shows before its call counts from here
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < said.size(); ++rank) {
     threads.emplace_back([&, rank, comm = std::move(made.value()[rank])]() mutable {
