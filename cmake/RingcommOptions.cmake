@@ -22,6 +22,9 @@ find_program(RINGCOMM_CCACHE ccache)
 if(RINGCOMM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${RINGCOMM_CCACHE})
 endif()
+if(RINGCOMM_PCH)  # what ccache asks for to keep objects that used a precompiled header (scripts/lib.sh sets its environment)
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
 
 # ringcomm_uses(TARGET NAME): the library's own objects call this vendor library. It stays an implementation detail: an
 # installed shared ringcomm needs neither its headers nor its package files.

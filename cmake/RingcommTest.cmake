@@ -14,6 +14,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND RINGCOMM_TEST_OPTIONS -Wno-maybe-uninitialized -Wno-array-bounds -Wno-restrict)
 endif()
 
+# Where the source and the programs are: a header and no option of every command line, so that a clone in another folder finds
+# the other objects in ccache.
+configure_file(${CMAKE_CURRENT_LIST_DIR}/test_paths.hpp.in ${PROJECT_BINARY_DIR}/test_include/test_paths.hpp)
+
 function(ringcomm_test name)
   cmake_parse_arguments(arg "SERIAL" "TIMEOUT" "SOURCES;LABELS;LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -37,8 +41,7 @@ function(ringcomm_test name)
     endif()
     target_precompile_headers(${name} REUSE_FROM ringcomm_test_pch)
   endif()
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${name} PRIVATE RINGCOMM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" RINGCOMM_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests ${PROJECT_BINARY_DIR}/test_include)
   # SERIAL: starts so many polling processes that nothing else should run beside it.
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
     RUN_SERIAL "${arg_SERIAL}")

@@ -73,8 +73,10 @@ configure_and_build() {
     { grep -E -m 20 'error|Error|FAILED' "build/$preset/build.log" >&2; die "building preset $preset failed (build/$preset/build.log)."; }
 }
 configure_flags=()
+# Objects are found again by a clone in another folder, and those that used a precompiled header are kept too.
+export CCACHE_BASEDIR=/ CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 
 packages_build=(cmake ninja-build g++ pkg-config libhwloc-dev libucx-dev libopenmpi-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   libpugixml-dev)
-packages_test=("${packages_build[@]}" clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 libgtest-dev
-  libgmock-dev openmpi-bin python3 python3-numpy git)
+packages_test=("${packages_build[@]}" clang-14 lld-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 libgtest-dev
+  libgmock-dev openmpi-bin python3 python3-numpy git ccache)

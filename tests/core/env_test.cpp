@@ -11,6 +11,7 @@
 #include "core/env_guard.hpp"
 #include "ringcomm/core/log.hpp"
 #include "ringcomm/core/text.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

@@ -14,6 +14,7 @@
 #include "fuzz/hang_inputs.hpp"
 #include "fuzz/inputs.hpp"
 #include "ringcomm/core/text.hpp"
+#include "test_paths.hpp"
 #include "topology/readers/evidence_readers.hpp"
 
 namespace ringcomm {

@@ -6,6 +6,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+import skips  # noqa: E402  (beside this file)
+
 HERE = pathlib.Path(__file__).parent
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 CLEAN = {
@@ -40,8 +43,17 @@ def run(check, files):
         return result.returncode, result.stdout + result.stderr
 
 
+SKIP_LOG = """1/3 Test #1: X.Y ....................................***Skipped   0.07 sec
+2/3 Test #2: All/C.D/avx512_float32_64  # GetParam() = 16-byte object <01-00> ...***Skipped   0.08 sec
+3/3 Test #3: All/C.D/scalar  # GetParam() = 0 ........   Passed    0.09 sec
+"""
+
+
 def main():
     failures = []
+    got = skips.outcome(SKIP_LOG)
+    if got != ({"X.Y", "All/C.D/avx512_float32_64", "All/C.D/scalar"}, {"X.Y", "All/C.D/avx512_float32_64"}):
+        failures.append(f"skips: a log of three tests, two of them skipped, reads as {got}")
     for check, (name, text) in PLANTED.items():
         code, output = run(check, CLEAN)
         if code != 0:

@@ -40,10 +40,14 @@ def facts():
     }
 
 
+def outcome(log):
+    """(all tests, the skipped ones); behind a name there may stand "  # GetParam() = ..."."""
+    skipped = set(re.findall(r"Test +#\d+: (\S+) .*\*\*\*Skipped", log))
+    return set(re.findall(r"Test +#\d+: (\S+)", log)), skipped
+
+
 def main():
-    log = pathlib.Path(sys.argv[1]).read_text()
-    skipped = set(re.findall(r"Test +#\d+: (\S+) \.*\*\*\*Skipped", log))
-    ran = set(re.findall(r"Test +#\d+: (\S+)", log))
+    ran, skipped = outcome(pathlib.Path(sys.argv[1]).read_text())
     names = facts()
     wrong, allowed = [], set()
     for line in (ROOT / "tests/expected_skips.txt").read_text().splitlines():

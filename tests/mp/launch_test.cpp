@@ -7,6 +7,7 @@
 
 #include "support/launcher.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::test {
 namespace {

@@ -10,6 +10,7 @@
 #include "ringcomm/topology/cost_model.hpp"
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

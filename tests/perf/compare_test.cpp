@@ -9,6 +9,7 @@
 
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/program.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

@@ -10,6 +10,7 @@
 #include "json_schema.hpp"
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "json_schema.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::perf {
 namespace {

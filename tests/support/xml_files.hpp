@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "test_paths.hpp"
+
 namespace ringcomm {
 
 inline std::string shared_topology_file(const std::string& name) {

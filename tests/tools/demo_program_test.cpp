@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/program.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

@@ -21,6 +21,7 @@
 #include "support/process_ranks.hpp"
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::doctor {
 namespace {

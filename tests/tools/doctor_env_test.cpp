@@ -11,6 +11,7 @@
 #include "host_json.hpp"
 #include "ringcomm/core/text.hpp"
 #include "support/program.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

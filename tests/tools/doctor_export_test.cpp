@@ -14,6 +14,7 @@
 #include "ringcomm/diag/hang_evidence.hpp"
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::doctor {
 namespace {

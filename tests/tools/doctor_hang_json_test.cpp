@@ -10,6 +10,7 @@
 #include "hang_input.hpp"
 #include "hang_json.hpp"
 #include "progress.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::doctor {
 namespace {

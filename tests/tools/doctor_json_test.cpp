@@ -6,6 +6,7 @@
 
 #include "../perf/json_schema.hpp"
 #include "doctor_case.hpp"
+#include "test_paths.hpp"
 #include "topo_json.hpp"
 
 namespace ringcomm::doctor {

@@ -9,6 +9,7 @@
 
 #include "ringcomm/core/text.hpp"
 #include "support/program.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

@@ -12,6 +12,7 @@
 #include "screen.hpp"
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::doctor {
 namespace {

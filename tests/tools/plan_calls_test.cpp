@@ -7,6 +7,7 @@
 
 #include "call_file.hpp"
 #include "check_calls.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::planner {
 namespace {

@@ -8,6 +8,7 @@
 #include "plan_numbers.hpp"
 #include "report.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::planner {
 namespace {

@@ -11,6 +11,7 @@
 #include "../perf/json_schema.hpp"
 #include "support/program.hpp"
 #include "support/temp_dir.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/diag/hang_evidence.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::diag {
 namespace {

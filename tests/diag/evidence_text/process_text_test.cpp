@@ -7,6 +7,7 @@
 
 #include "core/small_file.hpp"
 #include "diag/evidence_text/read_text_of.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::diag {
 namespace {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "test_paths.hpp"
+
 namespace ringcomm::topology_facts {
 namespace {
 

@@ -14,6 +14,7 @@
 
 #include "diag/topology_properties/mutate.hpp"
 #include "ringcomm/diag/topology_checks.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::topology_properties {
 namespace {

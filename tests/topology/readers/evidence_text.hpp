@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "ringcomm/topology/evidence.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::testing {
 

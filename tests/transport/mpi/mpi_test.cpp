@@ -5,6 +5,7 @@
 #include <string>
 
 #include "support/program.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm::test {
 namespace {

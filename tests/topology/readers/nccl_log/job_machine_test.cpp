@@ -10,6 +10,7 @@
 
 #include "core/small_file.hpp"
 #include "ringcomm/core/text.hpp"
+#include "test_paths.hpp"
 #include "topology/readers/nccl_log.hpp"
 
 namespace ringcomm::topology {
