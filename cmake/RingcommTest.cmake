@@ -6,6 +6,8 @@
 set(RINGCOMM_TESTS all CACHE STRING "Which tests to build: all, minimal or threads")
 set(RINGCOMM_TESTS_minimal core_tests topology_tests fuzz_replay_tests smoke_tests)
 set(RINGCOMM_TESTS_threads device_tests transport_tests comm_tests collectives_tests attention_tests)
+# Under a sanitizer, starting a process takes longer than most cases.
+set(RINGCOMM_TEST_SHARDS 0 CACHE STRING "0: each case is a ctest test; N: each program runs its cases in N processes")
 # The tests' own code need not be fast, but it should compile fast.
 set(RINGCOMM_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 # g++ 12 at -O1 takes an empty std::optional for an uninitialised value, and objects to std::string + literal and to moved
@@ -43,6 +45,15 @@ function(ringcomm_test name)
   endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests ${PROJECT_BINARY_DIR}/test_include)
   # SERIAL: starts so many polling processes that nothing else should run beside it.
+  if(RINGCOMM_TEST_SHARDS)
+    math(EXPR last "${RINGCOMM_TEST_SHARDS} - 1")
+    foreach(shard RANGE ${last})
+      add_test(NAME ${name}.${shard} COMMAND ${name})
+      set_tests_properties(${name}.${shard} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 900 RUN_SERIAL "${arg_SERIAL}"
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${RINGCOMM_TEST_SHARDS};GTEST_SHARD_INDEX=${shard}")
+    endforeach()
+    return()
+  endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
     RUN_SERIAL "${arg_SERIAL}")
 endfunction()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the tests that a ctest log shows as skipped with tests/expected_skips.txt: skips.py LOG.
+"""Compares the tests that ctest logs show as skipped with tests/expected_skips.txt: skips.py LOG...
 
 Each line of that file is: <test name or prefix*> | <condition, an expression over the names below> | <reason>.
 A test may be skipped only if its line's condition holds here, and must be skipped if it holds."""
@@ -41,13 +41,14 @@ def facts():
 
 
 def outcome(log):
-    """(all tests, the skipped ones); behind a name there may stand "  # GetParam() = ..."."""
-    skipped = set(re.findall(r"Test +#\d+: (\S+) .*\*\*\*Skipped", log))
-    return set(re.findall(r"Test +#\d+: (\S+)", log)), skipped
+    """(all tests, the skipped ones), from ctest's lines, where "  # GetParam() = ..." may follow a name, and GoogleTest's."""
+    skipped = re.findall(r"Test +#\d+: (\S+) .*\*\*\*Skipped|^\[  SKIPPED \] (\S+) \(", log, re.M)
+    ran = re.findall(r"Test +#\d+: (\S+)|^\[ RUN      \] (\S+)", log, re.M)
+    return {a or b for a, b in ran}, {a or b for a, b in skipped}
 
 
 def main():
-    ran, skipped = outcome(pathlib.Path(sys.argv[1]).read_text())
+    ran, skipped = outcome("\n".join(pathlib.Path(log).read_text(errors="replace") for log in sys.argv[1:]))
     names = facts()
     wrong, allowed = [], set()
     for line in (ROOT / "tests/expected_skips.txt").read_text().splitlines():
