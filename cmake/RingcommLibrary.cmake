@@ -47,6 +47,6 @@ endif()
 
 # Halves the time of the sanitizer builds on two cores. Off by default, so that a missing include shows.
 if(RINGCOMM_PCH)
-  target_precompile_headers(ringcomm_objects PRIVATE <algorithm> <array> <atomic> <chrono> <functional> <memory> <mutex> <span>
+  ringcomm_precompile(ringcomm_objects <algorithm> <array> <atomic> <chrono> <functional> <memory> <mutex> <span>
     <string> <vector>)
 endif()

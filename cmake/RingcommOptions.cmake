@@ -22,9 +22,18 @@ find_program(RINGCOMM_CCACHE ccache)
 if(RINGCOMM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${RINGCOMM_CCACHE})
 endif()
-if(RINGCOMM_PCH)  # what ccache asks for to keep objects that used a precompiled header (scripts/lib.sh sets its environment)
+# What ccache needs to keep objects that used a precompiled header (scripts/lib.sh sets its environment): the file itself
+# differs from tree to tree, so that ccache is told to look at a checksum of what it was made from.
+if(RINGCOMM_PCH)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
+function(ringcomm_precompile target)
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  string(SHA256 checksum "${ARGN} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${RINGCOMM_SANITIZE}")
+  foreach(suffix gch pch)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.${suffix}.sum ${checksum})
+  endforeach()
+endfunction()
 
 # ringcomm_uses(TARGET NAME): the library's own objects call this vendor library. It stays an implementation detail: an
 # installed shared ringcomm needs neither its headers nor its package files.

@@ -38,7 +38,7 @@ function(ringcomm_test name)
       set_target_properties(ringcomm_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_link_libraries(ringcomm_test_pch PRIVATE ringcomm_objects ringcomm_warnings GTest::gtest)
       target_compile_options(ringcomm_test_pch PRIVATE ${RINGCOMM_TEST_OPTIONS})
-      target_precompile_headers(ringcomm_test_pch PRIVATE <gtest/gtest.h> <algorithm> <array> <atomic> <chrono>
+      ringcomm_precompile(ringcomm_test_pch <gtest/gtest.h> <algorithm> <array> <atomic> <chrono>
         <functional> <memory> <mutex> <span> <string> <thread> <vector>)
     endif()
     target_precompile_headers(${name} REUSE_FROM ringcomm_test_pch)

@@ -74,7 +74,7 @@ configure_and_build() {
 }
 configure_flags=()
 # Objects are found again by a clone in another folder, and those that used a precompiled header are kept too.
-export CCACHE_BASEDIR=/ CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+export CCACHE_BASEDIR=/ CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1 CCACHE_DEPEND=1
 
 packages_build=(cmake ninja-build g++ pkg-config libhwloc-dev libucx-dev libopenmpi-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   libpugixml-dev)
