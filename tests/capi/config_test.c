@@ -39,7 +39,7 @@ static void* leave(void* comm) {
 static void values_are_used(void) {
   ringcommConfig_t config = RINGCOMM_CONFIG_INITIALIZER;
   char name[] = "tensor parallel";
-  config.timeoutMs = 50;
+  config.timeoutMs = 500;
   config.blocking = 1;
   config.waitStyle = 2;
   config.arenaBytes = 1 << 20;
