@@ -141,7 +141,9 @@ void add_rotation(CLI::App& app, Options& o) {
 
 void add_merge(CLI::App& app, Options& o) {
   auto* merge = app.add_option_group("softmax_all_reduce, softmax_reduce_scatter");
-  merge->add_option("--head-dim", o.head_dim, "row length D; 64 or 128 for ring_attention (128)")
+  merge
+      ->add_option("--head-dim", o.head_dim,
+                   "row length D; 32, 64, 96, 128, 192 or 256 for ring_attention (128)")
       ->check(CLI::Range(1, 4096));
   merge->add_option("--algorithm", o.algorithm, "automatic, one_shot, two_shot, ...")
       ->transform(one_of<MergeChoice>({{"automatic", MergeChoice::automatic},

@@ -3,9 +3,12 @@
 // state.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "ringcomm/attention/mask.hpp"
 #include "ringcomm/core/cpu_dispatch.hpp"
@@ -15,13 +18,18 @@
 
 namespace ringcomm::inline v0::attention {
 
+/// K and V alike; the kernels take any multiple of 32, and these are tested.
+inline constexpr std::array kHeadDims{32, 64, 96, 128, 192, 256};
+inline constexpr std::string_view kHeadDimsText = "32, 64, 96, 128, 192 and 256";
+constexpr bool is_head_dim(int dim) { return std::ranges::find(kHeadDims, dim) != kHeadDims.end(); }
+
 /// Running softmax state of all query rows and heads of a rank, carried across ring steps in fp32 and
 /// normalised once. Layout is the kernel's own (tiles of queries); state_bytes() says how much.
 struct KernelShape {
   std::int64_t q_rows = 0;
   int q_heads = 1,
       kv_heads = 1;   ///< q_heads is a multiple of kv_heads; q head h reads kv head h / (q_heads/kv_heads)
-  int head_dim = 64;  ///< 64 or 128 (K and V alike)
+  int head_dim = 64;  ///< one of kHeadDims
   DType dtype = DType::float32;  ///< of q, k, v and out: float32, bfloat16, float16
   float scale = 1.0F;            ///< multiplies q.k; natural-base softmax
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "attention/block_kernel.hpp"
 #include "attention/spec_check.hpp"
 #include "core/try.hpp"
 #include "ringcomm/attention/ring_attention.hpp"
@@ -43,9 +44,9 @@ Status check_shape(const AttentionSpec& spec) {
     return Status::invalid_argument(concat(spec.q_heads, " query heads are no multiple of ", spec.kv_heads,
                                            " KV heads (each KV head serves as many query heads)"));
   }
-  if (spec.head_dim != 64 && spec.head_dim != 128) {
-    return Status::not_available(
-        concat("attention with head_dim ", spec.head_dim, " (kernels exist for 64 and 128)"));
+  if (!attention::is_head_dim(spec.head_dim)) {
+    return Status::not_available(concat("attention with head_dim ", spec.head_dim, " (kernels exist for ",
+                                        attention::kHeadDimsText, ")"));
   }
   const bool is_known_type =
       spec.dtype == DType::float32 || spec.dtype == DType::bfloat16 || spec.dtype == DType::float16;

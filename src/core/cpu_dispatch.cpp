@@ -17,17 +17,25 @@ namespace ringcomm::inline v0 {
 namespace {
 
 struct Feature {
+  CpuLevel level;  ///< the lowest that needs it
   std::uint32_t CpuidWords::*word;
   int bit;
   std::string_view name;
 };
 constexpr std::array kFeatures{
-    Feature{&CpuidWords::leaf7_ebx, 16, "avx512f"},    Feature{&CpuidWords::leaf7_ebx, 17, "avx512dq"},
-    Feature{&CpuidWords::leaf7_ebx, 30, "avx512bw"},   Feature{&CpuidWords::leaf7_ebx, 31, "avx512vl"},
-    Feature{&CpuidWords::leaf7_ecx, 1, "avx512_vbmi"}, Feature{&CpuidWords::leaf7_1_eax, 5, "avx512_bf16"},
-    Feature{&CpuidWords::leaf1_ecx, 12, "fma"},
+    Feature{CpuLevel::avx2, &CpuidWords::leaf7_ebx, 5, "avx2"},
+    Feature{CpuLevel::avx2, &CpuidWords::leaf1_ecx, 12, "fma"},
+    Feature{CpuLevel::avx2, &CpuidWords::leaf1_ecx, 29, "f16c"},
+    Feature{CpuLevel::avx512_bf16, &CpuidWords::leaf7_ebx, 16, "avx512f"},
+    Feature{CpuLevel::avx512_bf16, &CpuidWords::leaf7_ebx, 17, "avx512dq"},
+    Feature{CpuLevel::avx512_bf16, &CpuidWords::leaf7_ebx, 30, "avx512bw"},
+    Feature{CpuLevel::avx512_bf16, &CpuidWords::leaf7_ebx, 31, "avx512vl"},
+    Feature{CpuLevel::avx512_bf16, &CpuidWords::leaf7_ecx, 1, "avx512_vbmi"},
+    Feature{CpuLevel::avx512_bf16, &CpuidWords::leaf7_1_eax, 5, "avx512_bf16"},
 };
-// SSE, AVX, opmask, upper halves of zmm0-15, zmm16-31: without all of them a zmm instruction traps.
+// SSE, AVX: without both a ymm instruction traps. The opmask, the upper halves of zmm0-15, zmm16-31: without
+// all of them a zmm instruction does.
+constexpr std::uint64_t kYmmState = 0x06;
 constexpr std::uint64_t kZmmState = 0xe6;
 
 const CpuidWords& cpuid_here() {
@@ -61,13 +69,18 @@ CpuidWords read_cpuid() {
   return words;
 }
 
-std::string missing_for_avx512_bf16(const CpuidWords& words) {
+std::string missing_for(CpuLevel level, const CpuidWords& words) {
   std::string missing;
   const auto add = [&](std::string_view name) { missing += concat(missing.empty() ? "" : ", ", name); };
-  for (const auto& [word, bit, name] : kFeatures) {
-    if (((words.*word >> bit) & 1U) == 0) add(name);
+  for (const Feature& feature : kFeatures) {
+    if (feature.level <= level && ((words.*feature.word >> feature.bit) & 1U) == 0) add(feature.name);
   }
-  if ((words.xcr0 & kZmmState) != kZmmState) add("zmm registers saved by the operating system");
+  if (level >= CpuLevel::avx2 && (words.xcr0 & kYmmState) != kYmmState) {
+    add("ymm registers saved by the operating system");
+  }
+  if (level >= CpuLevel::avx512_bf16 && (words.xcr0 & kZmmState) != kZmmState) {
+    add("zmm registers saved by the operating system");
+  }
   return missing;
 }
 
@@ -77,15 +90,22 @@ std::string_view name_of(CpuLevel level) {
 }
 
 Status check_cpu_level(CpuLevel level, const CpuidWords& words) {
-  const std::string missing = level == CpuLevel::scalar ? std::string() : missing_for_avx512_bf16(words);
+  const std::string missing = missing_for(level, words);
   if (missing.empty()) return {};
+  std::string possible(name_of(CpuLevel::scalar));
+  if (missing_for(CpuLevel::avx2, words).empty()) possible += concat(", ", name_of(CpuLevel::avx2));
   return Status::not_available(concat("level ", name_of(level), " cannot run on this CPU (missing: ", missing,
-                                      "). Possible: ", name_of(CpuLevel::scalar)));
+                                      "). Possible: ", possible));
 }
 
 CpuLevel best_cpu_level() {
-  static const bool avx512 = check_cpu_level(CpuLevel::avx512_bf16, cpuid_here()).is_ok();
-  return avx512 ? CpuLevel::avx512_bf16 : CpuLevel::scalar;
+  static const CpuLevel best = [] {
+    for (const CpuLevel level : {CpuLevel::avx512_bf16, CpuLevel::avx2}) {
+      if (missing_for(level, cpuid_here()).empty()) return level;
+    }
+    return CpuLevel::scalar;
+  }();
+  return best;
 }
 
 Result<CpuLevel> chosen_cpu_level() {

@@ -10,7 +10,8 @@
 
 namespace ringcomm::inline v0 {
 
-/// Source: Intel SDM volume 2A, CPUID; volume 1, 13.3 (XCR0) and 15.2 (detection of AVX-512).
+/// Source: Intel SDM volume 2A, CPUID; volume 1, 13.3 (XCR0) and 14.7 and 15.2 (detection of AVX2 and
+/// AVX-512).
 struct CpuidWords {
   std::uint32_t leaf1_ecx = 0;
   std::uint32_t leaf7_ebx = 0;
@@ -22,8 +23,8 @@ struct CpuidWords {
 /// All zero on a CPU that is not x86-64.
 CpuidWords read_cpuid();
 
-/// What the level avx512_bf16 needs and `words` lack, separated by commas; empty when it can run.
-std::string missing_for_avx512_bf16(const CpuidWords& words);
+/// What `level` needs and `words` lack, separated by commas; empty when it can run.
+std::string missing_for(CpuLevel level, const CpuidWords& words);
 
 /// ok, or not_available naming what is missing and which levels are possible.
 Status check_cpu_level(CpuLevel level, const CpuidWords& words);

@@ -42,7 +42,7 @@ constexpr std::array kVariables{
         "RINGCOMM_WAIT", EnvType::text, "automatic",
         "How ranks wait: own_core spins longer, oversubscribed yields soon, automatic counts the cores."},
     EnvVariable{"RINGCOMM_DISPATCH", EnvType::text, "",
-                "Instruction level of the host kernels: scalar or avx512_bf16; unset takes the best."},
+                "Instruction level of the host kernels: scalar, avx2 or avx512_bf16; unset takes the best."},
     EnvVariable{"RINGCOMM_DEBUG", EnvType::text, "warn",
                 "Lines written to standard error: off, warn, info or trace."},
     EnvVariable{"RINGCOMM_PIN", EnvType::flag, "1",

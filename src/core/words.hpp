@@ -8,6 +8,6 @@
 namespace ringcomm::inline v0 {
 
 inline constexpr std::array<std::string_view, 4> kLogLevelWords{"off", "warn", "info", "trace"};
-inline constexpr std::array<std::string_view, 2> kCpuLevelWords{"scalar", "avx512_bf16"};
+inline constexpr std::array<std::string_view, 3> kCpuLevelWords{"scalar", "avx2", "avx512_bf16"};
 
 }  // namespace ringcomm::inline v0

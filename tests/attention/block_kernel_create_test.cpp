@@ -13,8 +13,8 @@ Status refused(const KernelShape& shape) {
 }
 
 TEST(BlockKernelCreateTest, RefusesWhatNoKernelComputes) {
-  EXPECT_EQ(refused({.head_dim = 96}).to_string(),
-            "not_available: no block kernel for head_dim 96 (64 and 128 are supported)");
+  EXPECT_EQ(refused({.head_dim = 80}).to_string(),
+            "not_available: no block kernel for head_dim 80 (32, 64, 96, 128, 192 and 256 are supported)");
   EXPECT_EQ(refused({.dtype = DType::float64}).to_string(),
             "not_available: no block kernel for dtype float64 (float32, bfloat16 and float16 are supported)");
   EXPECT_EQ(refused({.q_rows = -1}).to_string(),

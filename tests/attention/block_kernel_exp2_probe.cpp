@@ -7,9 +7,9 @@
 
 namespace ringcomm::inline v0::attention {
 
-bool exp2_of_16(const float* values, float* results) {
+bool avx512_exp2_of_16(const float* values, float* results) {
 #if defined(__AVX512F__)
-  _mm512_storeu_ps(results, host::exp2_of(_mm512_loadu_ps(values)));
+  _mm512_storeu_ps(results, host::Avx512::exp2(_mm512_loadu_ps(values)));
   return true;
 #else
   static_cast<void>(values), static_cast<void>(results);

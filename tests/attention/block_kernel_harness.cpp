@@ -22,6 +22,8 @@ std::string name_of(Variant variant) {
   switch (variant) {
     case Variant::scalar:
       return "scalar";
+    case Variant::avx2:
+      return "avx2";
     case Variant::avx512:
       return "avx512";
     case Variant::avx512_dot:
@@ -32,9 +34,14 @@ std::string name_of(Variant variant) {
   return "avx512_widen";
 }
 
+CpuLevel level_of(Variant variant) {
+  if (variant == Variant::scalar) return CpuLevel::scalar;
+  return variant == Variant::avx2 ? CpuLevel::avx2 : CpuLevel::avx512_bf16;
+}
+
 std::unique_ptr<BlockKernel> make_kernel(Variant variant, const KernelShape& shape, WorkerTeam& team) {
-  if (variant == Variant::scalar || variant == Variant::avx512) {
-    const CpuLevel level = variant == Variant::scalar ? CpuLevel::scalar : CpuLevel::avx512_bf16;
+  const CpuLevel level = level_of(variant);
+  if (variant != Variant::avx512_dot && variant != Variant::avx512_widen) {
     auto created = BlockKernel::create(shape, level, team);
     EXPECT_TRUE(created.is_ok()) << created.status().to_string();
     if (!created.is_ok()) return nullptr;
@@ -43,7 +50,7 @@ std::unique_ptr<BlockKernel> make_kernel(Variant variant, const KernelShape& sha
   }
   const auto arithmetic =
       variant == Variant::avx512_dot ? host::Bf16Arithmetic::dot : host::Bf16Arithmetic::widen;
-  return host::make_tiled_kernel(shape, host::avx512_ops(shape.dtype, shape.head_dim, arithmetic), team);
+  return host::make_tiled_kernel(shape, host::vector_ops(level, shape.dtype, arithmetic), level, team);
 }
 
 Outputs run_kernel(Variant variant, const Problem& problem, const Tensors& tensors, std::vector<Piece> pieces,
@@ -66,8 +73,22 @@ std::vector<KernelUnderTest> all_kernels() {
   std::vector<KernelUnderTest> kernels;
   for (const int dim : {64, 128}) {
     for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
-      kernels.push_back({Variant::scalar, dtype, dim});
-      kernels.push_back({Variant::avx512, dtype, dim});
+      for (const Variant variant : {Variant::scalar, Variant::avx2, Variant::avx512}) {
+        kernels.push_back({variant, dtype, dim});
+      }
+    }
+    kernels.push_back({Variant::avx512_dot, DType::bfloat16, dim});
+    kernels.push_back({Variant::avx512_widen, DType::bfloat16, dim});
+  }
+  return kernels;
+}
+
+std::vector<KernelUnderTest> kernels_of_other_head_dims() {
+  std::vector<KernelUnderTest> kernels;
+  for (const int dim : kHeadDims) {
+    if (dim == 64 || dim == 128) continue;
+    for (const Variant variant : {Variant::scalar, Variant::avx2, Variant::avx512}) {
+      kernels.push_back({variant, DType::float32, dim});
     }
     kernels.push_back({Variant::avx512_dot, DType::bfloat16, dim});
     kernels.push_back({Variant::avx512_widen, DType::bfloat16, dim});

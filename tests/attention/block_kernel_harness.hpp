@@ -83,12 +83,15 @@ inline BlockRange range_of(const Problem& problem, const Piece& piece) {
 /// Every implementation that a shape could meet on some machine.
 enum class Variant : unsigned char {
   scalar,
+  avx2,
   avx512,        ///< what BlockKernel::create gives at CpuLevel::avx512_bf16
   avx512_dot,    ///< bfloat16 by VDPBF16PS, whatever this CPU prefers
   avx512_widen,  ///< bfloat16 by fp32 multiply-add
 };
 std::string name_of(Variant variant);
 inline bool is_vector(Variant variant) { return variant != Variant::scalar; }
+/// The level that the variant needs.
+CpuLevel level_of(Variant variant);
 
 std::unique_ptr<BlockKernel> make_kernel(Variant variant, const KernelShape& shape, WorkerTeam& team);
 
@@ -106,9 +109,8 @@ struct KernelUnderTest {
 class BlockKernelCase : public ::testing::TestWithParam<KernelUnderTest> {
  protected:
   void SetUp() override {
-    if (is_vector(GetParam().variant) && best_cpu_level() < CpuLevel::avx512_bf16) {
-      GTEST_SKIP() << "this CPU lacks avx512_bf16";
-    }
+    const CpuLevel level = level_of(GetParam().variant);
+    if (best_cpu_level() < level) GTEST_SKIP() << "this CPU lacks " << ringcomm::name_of(level);
   }
   Problem problem(std::int64_t q_rows, std::int64_t keys, Mask mask = Mask::causal) const {
     Problem made;
@@ -119,7 +121,10 @@ class BlockKernelCase : public ::testing::TestWithParam<KernelUnderTest> {
     return made;
   }
 };
+/// Every variant and dtype at head dims 64 and 128.
 std::vector<KernelUnderTest> all_kernels();
+/// Every variant at the other head dims, in one dtype per arithmetic.
+std::vector<KernelUnderTest> kernels_of_other_head_dims();
 std::string name_of_case(const ::testing::TestParamInfo<KernelUnderTest>& info);
 
 inline test::OracleResult run_oracle(const Problem& problem, const Tensors& tensors) {

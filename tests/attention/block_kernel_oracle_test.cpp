@@ -81,6 +81,22 @@ TEST_P(BlockKernelOracleTest, FloatOutputOfSixteenBitInputsIsNotRounded) {
   EXPECT_LE(errors.out_max, rounds_weights ? 0x1p-7 : 2e-5);
 }
 
+using BlockKernelHeadDimTest = BlockKernelCase;
+
+TEST_P(BlockKernelHeadDimTest, EveryHeadDimIsComputed) {
+  for (const Lengths& lengths : {Lengths{1, 3}, Lengths{77, 141}}) {
+    for (const VisibleBand& band : {VisibleBand{-kFar, kFar}, VisibleBand{-64, kFar}, VisibleBand{-50, 9}}) {
+      Problem problem = this->problem(lengths.q_rows, lengths.keys);
+      problem.shape.q_heads = 2;
+      problem.band = band;
+      const Tensors tensors(problem);
+      expect_accurate(GetParam(), problem, tensors, run_kernel(GetParam().variant, problem, tensors));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BlockKernelHeadDimTest, ::testing::ValuesIn(kernels_of_other_head_dims()),
+                         name_of_case);
 INSTANTIATE_TEST_SUITE_P(All, BlockKernelOracleTest, ::testing::ValuesIn(all_kernels()), name_of_case);
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(SupportsTest, AcceptsEverySoundCombination) {
   for (const int ranks : {1, 2, 3, 8}) {
     for (const std::int64_t tokens : {0, 1, 2999}) {
       for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
-        for (const int head_dim : {64, 128}) {
+        for (const int head_dim : {32, 64, 96, 128, 192, 256}) {
           AttentionSpec spec = sound_spec();
           spec.tokens = tokens;
           spec.dtype = dtype;
@@ -71,8 +71,8 @@ TEST(SupportsTest, RefusesWrongSizes) {
 
 TEST(SupportsTest, RefusesWhatNoKernelComputes) {
   const auto code = StatusCode::not_available;
-  expect_refused(code, "attention with head_dim 96 (kernels exist for 64 and 128)",
-                 [](AttentionSpec& s) { s.head_dim = 96; });
+  expect_refused(code, "attention with head_dim 80 (kernels exist for 32, 64, 96, 128, 192 and 256)",
+                 [](AttentionSpec& s) { s.head_dim = 80; });
   expect_refused(code, "attention in float64 (kernels exist for float32, bfloat16 and float16)",
                  [](AttentionSpec& s) { s.dtype = DType::float64; });
   expect_refused(code, "attention in dtype 99 (kernels exist for float32, bfloat16 and float16)",

@@ -246,6 +246,8 @@ MIRROR_EXCEPTIONS = {
     "src/device/cuda/memory.cpp": "device_gpu_test",
     "src/device/cuda/stream.cpp": "device_gpu_test",
     # tests/attention/block_kernel_*_test.cpp run every implementation of one interface
+    "src/attention/host/avx2_fma.cpp": "block_kernel_oracle_test",
+    "src/attention/host/avx2_peak.cpp": "peak_test",
     "src/attention/host/avx512_dot.cpp": "block_kernel_oracle_test",
     "src/attention/host/avx512_fma.cpp": "block_kernel_oracle_test",
     "src/attention/host/avx512_peak.cpp": "peak_test",

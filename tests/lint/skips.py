@@ -29,6 +29,7 @@ def may_cable():
 def facts():
     cpu = pathlib.Path("/proc/cpuinfo").read_text()
     return {
+        "avx2": all(re.search(rf"\b{flag}\b", cpu) for flag in ("avx2", "fma", "f16c")),
         "avx512_bf16": "avx512_bf16" in cpu,
         "shared_data": (ROOT / "../shared/data").is_dir(),
         "mount_namespaces": may_mount(),

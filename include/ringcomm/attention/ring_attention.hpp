@@ -35,7 +35,7 @@ struct AttentionSpec {
   std::int64_t tokens = 0;  ///< L, over all ranks; any value >= 0
   int q_heads = 1;
   int kv_heads = 1;    ///< divides q_heads
-  int head_dim = 128;  ///< 64 or 128
+  int head_dim = 128;  ///< 32, 64, 96, 128, 192 or 256
   DType dtype = DType::bfloat16;
   Mask mask = Mask::causal;
   Layout layout = Layout::zigzag;

@@ -10,7 +10,12 @@
 #pragma GCC visibility push(default)
 namespace ringcomm::inline v0 {
 
-enum class CpuLevel : std::uint8_t { scalar = 0, avx512_bf16 = 1 };
+/// Each level includes those before it.
+enum class CpuLevel : std::uint8_t {
+  scalar = 0,
+  avx2 = 1,         ///< with FMA and F16C
+  avx512_bf16 = 2,  ///< F, DQ, BW, VL, VBMI and BF16
+};
 
 std::string_view name_of(CpuLevel level);
 /// The best level this CPU and operating system can run (CPUID and XCR0).

@@ -1,61 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bfloat16 kernel on VDPBF16PS. K is read in place, V is interleaved by key pairs.
-#include "attention/host/avx512_kernels.hpp"
-#include "attention/host/avx512_pack.hpp"
-#include "attention/host/avx512_tile.hpp"
+#include "attention/host/avx512_vector.hpp"
+#include "attention/host/tile_kernel.hpp"
+#include "attention/host/vector_kernels.hpp"
 
 namespace ringcomm::inline v0::attention::host {
 namespace {
 
+__m512bh pairs(__m512 units) { return (__m512bh)_mm512_castps_si512(units); }
+
 /// A unit is a pair of bfloat16: two dims in Q K^T, two keys in P V.
 struct PairDot {
-  static constexpr int kValuesPerUnit = 2;
-  static __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
-    return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
+  using V = Avx512;
+  static constexpr int kRows = 4, kVectors = 4, kValuesPerUnit = 2;
+  static __m512 add_product(__m512 sum, __m512 a, __m512 b) {
+    return _mm512_dpbf16_ps(sum, pairs(a), pairs(b));
   }
-  static __m512i unit_of(const __m512 (&weight)[2]) {
+  static __m512 unit_of(const __m512 (&weight)[2]) {
     alignas(64) static constexpr std::uint16_t kInterleave[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                                   21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                                   11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-    return _mm512_permutexvar_epi16(_mm512_load_si512(kInterleave),
-                                    (__m512i)_mm512_cvtne2ps_pbh(weight[1], weight[0]));
+    return _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(kInterleave),
+                                                        (__m512i)_mm512_cvtne2ps_pbh(weight[1], weight[0])));
   }
-  static __m512 value_of(__m512i unit, int index) {
-    const __m512i bits = index % 2 == 0
-                             ? _mm512_slli_epi32(unit, 16)
-                             : _mm512_and_si512(unit, _mm512_set1_epi32(static_cast<int>(0xffff0000U)));
-    return _mm512_castsi512_ps(bits);
+  static __m512 value_of(__m512 unit, int index) {
+    const __m512i bits = _mm512_castps_si512(unit);
+    return _mm512_castsi512_ps(
+        index % 2 == 0 ? _mm512_slli_epi32(bits, 16)
+                       : _mm512_and_si512(bits, _mm512_set1_epi32(static_cast<int>(0xffff0000U))));
   }
 };
 
 struct PairUnits {
   static constexpr int kBytes = 4;
+  static constexpr int kValues = 2;
   static constexpr std::uint32_t kSignBits = 0x80008000U;
-  static __m512i load(const char* from) { return _mm512_loadu_si512(from); }
+  static __m512 load(const char* from) { return Avx512::load_float32(from); }
 };
 
 /// Lanes of bfloat16 that hold inf or NaN.
-inline __mmask32 not_finite(__m512i values) {
+__mmask32 not_finite(__m512i values) {
   const __m512i exponent = _mm512_set1_epi16(0x7f80);
   return _mm512_cmpeq_epi16_mask(_mm512_and_si512(values, exponent), exponent);
 }
 
-template <int kDim>
-void pack_keys(const HeadRows& k, const HeadRows& v, void* packed, PackedKeys& keys) {
-  constexpr std::int64_t kGroupUnits = kTileKeys / 2 * 4;
+void pack_keys(const HeadRows& k, const HeadRows& v, int head_dim, void* packed, PackedKeys& keys) {
+  alignas(64) static constexpr std::uint16_t kLower[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                           37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                           11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  const __m512i lower = _mm512_load_si512(kLower);
+  const __m512i upper = _mm512_add_epi16(lower, _mm512_set1_epi16(16));
   auto* to = static_cast<std::uint32_t*>(packed);
   __mmask32 odd_values = 0;
-  const int pairs = (v.rows + 3) / 4 * 2;  // whole micro-tiles of four keys
-  for (int pair = 0; pair < pairs; ++pair) {
-    for (int dim = 0; dim < kDim; dim += 32) {
-      const char* from = bytes_at(v.data, 2 * pair * v.stride_bytes + 2 * dim);
-      const __m512i zero = _mm512_setzero_si512();
-      const __m512i even = 2 * pair < v.rows ? _mm512_loadu_si512(from) : zero;
-      const __m512i odd = 2 * pair + 1 < v.rows ? _mm512_loadu_si512(from + v.stride_bytes) : zero;
-      odd_values = static_cast<__mmask32>(odd_values | not_finite(even) | not_finite(odd));
-      std::uint32_t* group = to + dim / 4 * kGroupUnits + pair * 4;
-      store_groups(group, 2 * kGroupUnits, _mm512_unpacklo_epi16(even, odd));
-      store_groups(group + kGroupUnits, 2 * kGroupUnits, _mm512_unpackhi_epi16(even, odd));
+  for (int key = 0; key < v.rows; key += 2, to += head_dim + kValuePadding) {
+    for (int dim = 0; dim < head_dim; dim += 32) {
+      const char* from = bytes_at(v.data, key * v.stride_bytes + 2 * dim);
+      const __m512i first = _mm512_loadu_si512(from);
+      const __m512i second =
+          key + 1 < v.rows ? _mm512_loadu_si512(from + v.stride_bytes) : _mm512_setzero_si512();
+      odd_values = static_cast<__mmask32>(odd_values | not_finite(first) | not_finite(second));
+      _mm512_store_si512(to + dim, _mm512_permutex2var_epi16(first, lower, second));
+      _mm512_store_si512(to + dim + 16, _mm512_permutex2var_epi16(first, upper, second));
     }
   }
   keys = {.k = k.data,
@@ -65,20 +70,16 @@ void pack_keys(const HeadRows& k, const HeadRows& v, void* packed, PackedKeys& k
           .v_is_finite = odd_values == 0};
 }
 
-template <int kDim>
-TileOps ops() {
-  return {.q_bytes = kDim / 2 * kTileQueries * 4,
-          .kv_bytes = kTileKeys / 2 * kDim * 4,
-          .scratch_bytes = kTileKeys * kTileQueries * 4 + kTileKeys / 2 * kTileQueries * 4,
-          .pack_queries = pack_query_tile<PairUnits, kDim / 2>,
-          .pack_keys = pack_keys<kDim>,
-          .accumulate = accumulate_tile<PairDot, kDim>,
-          .write_rows = write_tile_rows<Bfloat16Storage, kDim>,
-          .write_rows_float32 = write_tile_rows<Float32Storage, kDim>};
-}
-
 }  // namespace
 
-TileOps avx512_dot_ops(int head_dim) { return head_dim == 64 ? ops<64>() : ops<128>(); }
+TileOps avx512_dot_ops() {
+  return {.values_per_unit = 2,
+          .has_wide_k = false,
+          .pack_queries = pack_query_tile<Avx512, PairUnits>,
+          .pack_keys = pack_keys,
+          .accumulate = accumulate_tile<PairDot>,
+          .write_rows = write_tile_rows<Avx512, Bfloat16Storage<Avx512>>,
+          .write_rows_float32 = write_tile_rows<Avx512, Float32Storage<Avx512>>};
+}
 
 }  // namespace ringcomm::inline v0::attention::host

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "attention/host/avx512_kernels.hpp"
+#include "attention/host/vector_kernels.hpp"
 #include "ringcomm/core/cpu_dispatch.hpp"
 
 namespace ringcomm::inline v0 {
@@ -30,13 +30,20 @@ double best_rate(attention::host::PeakLoop loop, std::chrono::milliseconds durat
 
 }  // namespace
 
-ComputePeak measure_compute_peak(std::chrono::milliseconds duration) {
-  if (best_cpu_level() < CpuLevel::avx512_bf16) return {};
-  return {.bf16_dot_gflop_per_s = best_rate(attention::host::avx512_dot_peak_loop, duration),
-          .fp32_fma_gflop_per_s = best_rate(attention::host::avx512_fma_peak_loop, duration)};
+ComputePeak measure_compute_peak(std::chrono::milliseconds duration, CpuLevel level) {
+  namespace host = attention::host;
+  level = std::min(level, best_cpu_level());
+  if (level == CpuLevel::scalar) return {};
+  if (level == CpuLevel::avx2) return {.fp32_fma_gflop_per_s = best_rate(host::avx2_fma_peak_loop, duration)};
+  return {.bf16_dot_gflop_per_s = best_rate(host::avx512_dot_peak_loop, duration),
+          .fp32_fma_gflop_per_s = best_rate(host::avx512_fma_peak_loop, duration)};
 }
 #else
-ComputePeak measure_compute_peak(std::chrono::milliseconds) { return {}; }
+ComputePeak measure_compute_peak(std::chrono::milliseconds, CpuLevel) { return {}; }
 #endif
+
+ComputePeak measure_compute_peak(std::chrono::milliseconds duration) {
+  return measure_compute_peak(duration, best_cpu_level());
+}
 
 }  // namespace ringcomm::inline v0

@@ -4,8 +4,8 @@
 #include <new>
 
 #include "attention/block_kernel.hpp"
-#include "attention/host/avx512_kernels.hpp"
 #include "attention/host/kernel_factories.hpp"
+#include "attention/host/vector_kernels.hpp"
 #include "core/try.hpp"
 #include "ringcomm/core/limits.hpp"
 #include "ringcomm/core/text.hpp"
@@ -14,9 +14,9 @@ namespace ringcomm::inline v0::attention {
 namespace {
 
 Status check_shape(const KernelShape& shape) {
-  if (shape.head_dim != 64 && shape.head_dim != 128) {
+  if (!is_head_dim(shape.head_dim)) {
     return Status::not_available(
-        concat("no block kernel for head_dim ", shape.head_dim, " (64 and 128 are supported)"));
+        concat("no block kernel for head_dim ", shape.head_dim, " (", kHeadDimsText, " are supported)"));
   }
   if (shape.dtype != DType::float32 && shape.dtype != DType::bfloat16 && shape.dtype != DType::float16) {
     return Status::not_available(concat("no block kernel for dtype ", name_of(shape.dtype),
@@ -60,14 +60,16 @@ Bf16Arithmetic faster_bf16_arithmetic() {
   return Bf16Arithmetic::widen;
 }
 
-TileOps avx512_ops(DType dtype, int head_dim, Bf16Arithmetic arithmetic) {
+TileOps vector_ops(CpuLevel level, DType dtype, Bf16Arithmetic arithmetic) {
 #if defined(__x86_64__)
-  if (dtype == DType::float16) return avx512_fma_ops(TileStorage::float16, head_dim);
-  if (dtype == DType::float32) return avx512_fma_ops(TileStorage::float32, head_dim);
-  if (arithmetic == Bf16Arithmetic::dot) return avx512_dot_ops(head_dim);
-  return avx512_fma_ops(TileStorage::bfloat16, head_dim);
+  const TileStorage storage = dtype == DType::bfloat16  ? TileStorage::bfloat16
+                              : dtype == DType::float16 ? TileStorage::float16
+                                                        : TileStorage::float32;
+  if (level == CpuLevel::avx2) return avx2_fma_ops(storage);
+  const bool is_dot = storage == TileStorage::bfloat16 && arithmetic == Bf16Arithmetic::dot;
+  return is_dot ? avx512_dot_ops() : avx512_fma_ops(storage);
 #else
-  static_cast<void>(dtype), static_cast<void>(head_dim), static_cast<void>(arithmetic);
+  static_cast<void>(level), static_cast<void>(dtype), static_cast<void>(arithmetic);
   return {};
 #endif
 }
@@ -84,8 +86,8 @@ Result<std::unique_ptr<BlockKernel>> BlockKernel::create(const KernelShape& shap
   }
   try {
     if (level == CpuLevel::scalar) return host::make_scalar_kernel(shape, team);
-    const auto arithmetic = host::faster_bf16_arithmetic();
-    return host::make_tiled_kernel(shape, host::avx512_ops(shape.dtype, shape.head_dim, arithmetic), team);
+    const host::TileOps ops = host::vector_ops(level, shape.dtype, host::faster_bf16_arithmetic());
+    return host::make_tiled_kernel(shape, ops, level, team);
   } catch (const std::bad_alloc&) {
     return Status::out_of_memory(concat("softmax state of ", shape.q_rows, " query rows x ", shape.q_heads,
                                         " heads x ", shape.head_dim, " was refused by the allocator"));

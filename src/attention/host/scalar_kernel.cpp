@@ -25,10 +25,9 @@ struct Scratch {
 };
 
 /// Four dims a pass: fewer loads and stores of the sums. Keys of the tile beyond its end give unused sums.
-template <int kDim>
-void dot_tile(const float* q, const float* k, float* sums) {
+void dot_tile(const float* q, const float* k, int dim, float* sums) {
   std::fill_n(sums, kTileKeys, 0.0F);
-  for (int d = 0; d < kDim; d += 4) {
+  for (int d = 0; d < dim; d += 4) {
     const float* k0 = k + d * kTileKeys;
     for (int j = 0; j < kTileKeys; ++j) {
       sums[j] += (q[d] * k0[j] + q[d + 1] * k0[j + kTileKeys]) +
@@ -38,22 +37,21 @@ void dot_tile(const float* q, const float* k, float* sums) {
 }
 
 /// out += sum of weight[j] * v[j] for j in [first, final): keys outside are not read, they may hold NaN.
-template <int kDim>
-void add_weighted_rows(const float* weight, const float* v, int first, int final, float* out) {
+void add_weighted_rows(const float* weight, const float* v, int first, int final, int dim, float* out) {
   int j = first;
   for (; j + 4 <= final; j += 4) {
-    const float* v0 = v + j * kDim;
-    for (int d = 0; d < kDim; ++d) {
-      out[d] += (weight[j] * v0[d] + weight[j + 1] * v0[d + kDim]) +
-                (weight[j + 2] * v0[d + 2 * kDim] + weight[j + 3] * v0[d + 3 * kDim]);
+    const float* v0 = v + j * dim;
+    for (int d = 0; d < dim; ++d) {
+      out[d] += (weight[j] * v0[d] + weight[j + 1] * v0[d + dim]) +
+                (weight[j + 2] * v0[d + 2 * dim] + weight[j + 3] * v0[d + 3 * dim]);
     }
   }
   for (; j < final; ++j) {
-    for (int d = 0; d < kDim; ++d) out[d] += weight[j] * v[j * kDim + d];
+    for (int d = 0; d < dim; ++d) out[d] += weight[j] * v[j * dim + d];
   }
 }
 
-template <class T, int kDim>
+template <class T>
 class ScalarKernel final : public BlockKernel {
  public:
   ScalarKernel(const KernelShape& shape, WorkerTeam& team) : shape_(shape), team_(team) { allocate(); }
@@ -97,18 +95,19 @@ class ScalarKernel final : public BlockKernel {
 
   void allocate() {
     const auto states = static_cast<std::size_t>(shape_.q_rows) * static_cast<std::size_t>(shape_.q_heads);
-    out_.resize(states * kDim);
+    out_.resize(states * dims());
     max_.resize(states);
     sum_.resize(states);
     scratch_.resize(static_cast<std::size_t>(team_.size()));
     for (Scratch& scratch : scratch_) {
-      scratch.q.resize(static_cast<std::size_t>(group() * kTileRows * kDim));
-      scratch.k.resize(kDim * kTileKeys);
-      scratch.v.resize(kTileKeys * kDim);
+      scratch.q.resize(static_cast<std::size_t>(group() * kTileRows * shape_.head_dim));
+      scratch.k.resize(dims() * kTileKeys);
+      scratch.v.resize(kTileKeys * dims());
     }
   }
 
   int group() const { return shape_.q_heads / shape_.kv_heads; }
+  std::size_t dims() const { return static_cast<std::size_t>(shape_.head_dim); }
   std::size_t state_of(std::int64_t row, int head) const {
     return static_cast<std::size_t>(head * shape_.q_rows + row);
   }
@@ -129,8 +128,8 @@ class ScalarKernel final : public BlockKernel {
         const KeySpan span = keys_seen(band, i, i, keys);
         if (span.first >= span.final) continue;
         const int head = index / rows;
-        add_keys(scratch, &scratch.q[static_cast<std::size_t>((head * kTileRows + row) * kDim)], span,
-                 state_of(range.q_first + tile.first + row, tile.kv_head * group() + head));
+        add_keys(scratch, &scratch.q[static_cast<std::size_t>((head * kTileRows + row) * shape_.head_dim)],
+                 span, state_of(range.q_first + tile.first + row, tile.kv_head * group() + head));
       }
     }
   }
@@ -139,8 +138,8 @@ class ScalarKernel final : public BlockKernel {
     for (int head = 0; head < group(); ++head) {
       for (int row = 0; row < rows; ++row) {
         const T* from = row_of<const T>(q_, range.q_first + tile.first + row, tile.kv_head * group() + head);
-        float* to = &scratch.q[static_cast<std::size_t>((head * kTileRows + row) * kDim)];
-        for (int d = 0; d < kDim; ++d) to[d] = to_float(from[d]);
+        float* to = &scratch.q[static_cast<std::size_t>((head * kTileRows + row) * shape_.head_dim)];
+        for (int d = 0; d < shape_.head_dim; ++d) to[d] = to_float(from[d]);
       }
     }
   }
@@ -150,9 +149,9 @@ class ScalarKernel final : public BlockKernel {
     for (int j = 0; j < keys; ++j) {
       const T* from_k = row_of<const T>(k, base + j, kv_head);
       const T* from_v = row_of<const T>(v, base + j, kv_head);
-      for (int d = 0; d < kDim; ++d) {
+      for (int d = 0; d < shape_.head_dim; ++d) {
         scratch.k[static_cast<std::size_t>(d * kTileKeys + j)] = to_float(from_k[d]);
-        scratch.v[static_cast<std::size_t>(j * kDim + d)] = to_float(from_v[d]);
+        scratch.v[static_cast<std::size_t>(j * shape_.head_dim + d)] = to_float(from_v[d]);
       }
     }
   }
@@ -162,7 +161,7 @@ class ScalarKernel final : public BlockKernel {
     alignas(64) std::array<float, kTileKeys> weight;
     const int first = static_cast<int>(span.first);
     const int final = static_cast<int>(span.final);
-    dot_tile<kDim>(q, scratch.k.data(), weight.data());
+    dot_tile(q, scratch.k.data(), shape_.head_dim, weight.data());
     float max = max_[state];
     for (int j = first; j < final; ++j) {
       float& score = weight[static_cast<std::size_t>(j)];
@@ -179,17 +178,17 @@ class ScalarKernel final : public BlockKernel {
     }
     max_[state] = max;
     sum_[state] = sum;
-    float* out = &out_[state * kDim];
+    float* out = &out_[state * dims()];
     if (keep != 1.0F) {
-      for (int d = 0; d < kDim; ++d) out[d] *= keep;
+      for (int d = 0; d < shape_.head_dim; ++d) out[d] *= keep;
     }
-    add_weighted_rows<kDim>(weight.data(), scratch.v.data(), first, final, out);
+    add_weighted_rows(weight.data(), scratch.v.data(), first, final, shape_.head_dim, out);
   }
 
   void write_row(const TensorView& out, const TensorView& lse, std::int64_t row, int head) const {
     const std::size_t state = state_of(row, head);
     const float sum = sum_[state];
-    const float* from = &out_[state * kDim];
+    const float* from = &out_[state * dims()];
     if (out.dtype == shape_.dtype) {
       write_values(from, sum, row_of<T>(out, row, head));
     } else {
@@ -200,8 +199,8 @@ class ScalarKernel final : public BlockKernel {
   }
 
   template <class Out>
-  static void write_values(const float* from, float sum, Out* to) {
-    for (int d = 0; d < kDim; ++d) to[d] = from_float<Out>(sum == 0.0F ? 0.0F : from[d] / sum);
+  void write_values(const float* from, float sum, Out* to) const {
+    for (int d = 0; d < shape_.head_dim; ++d) to[d] = from_float<Out>(sum == 0.0F ? 0.0F : from[d] / sum);
   }
 
   KernelShape shape_;
@@ -215,8 +214,7 @@ class ScalarKernel final : public BlockKernel {
 
 template <class T>
 std::unique_ptr<BlockKernel> make(const KernelShape& shape, WorkerTeam& team) {
-  if (shape.head_dim == 64) return std::make_unique<ScalarKernel<T, 64>>(shape, team);
-  return std::make_unique<ScalarKernel<T, 128>>(shape, team);
+  return std::make_unique<ScalarKernel<T>>(shape, team);
 }
 
 }  // namespace

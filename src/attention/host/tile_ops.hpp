@@ -11,6 +11,12 @@ namespace ringcomm::inline v0::attention::host {
 
 inline constexpr int kTileQueries = 64;  ///< one per vector lane: four 512-bit vectors
 inline constexpr int kTileKeys = 128;
+inline constexpr int kKeyAlignment = 8;  ///< where a task's keys may start within a tile
+/// Units between the rows of a packed V beyond head_dim: without them rows of 512 bytes would share eight of
+/// the 64 sets of a 32 KiB level 1 cache.
+inline constexpr int kValuePadding = 16;
+
+enum class TileStorage : std::uint8_t { float32, bfloat16, float16 };
 
 /// Running softmax of one head's kTileQueries queries, carried in fp32.
 struct TileState {
@@ -30,7 +36,7 @@ struct HeadRows {
 struct PackedKeys {
   const void* k;  ///< rows of 32-bit units, `k_stride_bytes` apart
   std::int64_t k_stride_bytes;
-  const void* v;  ///< [head_dim / 4][key units of a tile][4], zero behind the last key
+  const void* v;  ///< [key units][head_dim + kValuePadding] units
   int keys;
   bool v_is_finite;  ///< else a masked key's zero weight must not meet its value: 0 * NaN is NaN
 };
@@ -41,36 +47,61 @@ struct TileMask {
   int lane_first, lane_final;
 };
 
+/// Rows of K and V that will be wanted soon, fetched into the cache while a task computes.
+struct TilePrefetch {
+  HeadRows k, v;
+  int row_bytes;
+};
+
 struct TileTask {
   const void* q;  ///< from pack_queries
   PackedKeys keys;
-  int key_first, key_final;  ///< only these keys may be visible; key_first is a multiple of 4
+  int head_dim;
+  int key_first, key_final;  ///< only these keys may be visible; key_first is a multiple of kKeyAlignment
   TileMask mask;
   float scale;  ///< >= 0: |scale| * log2(e)
   TileState state;
   void* scratch;  ///< scratch_bytes, 64-byte aligned
+  TilePrefetch next;
 };
 
 /// Normalised rows of one tile on their way to the output.
 struct TileRows {
   const float* out;          ///< [head_dim][kTileQueries]
   const float* inverse_sum;  ///< [kTileQueries]; 0 means a row without keys, which is written as zeros
+  int head_dim;
   void* to;
   std::int64_t stride_bytes;
   int rows;
 };
 
-/// One implementation for one (dtype, head_dim). All memory is the caller's, 64-byte aligned where packed.
+/// One implementation for one dtype and any head_dim that is a multiple of 32. All memory is the caller's,
+/// 64-byte aligned where packed.
 struct TileOps {
-  std::size_t q_bytes = 0;        ///< a packed query tile
-  std::size_t kv_bytes = 0;       ///< a packed KV tile
-  std::size_t scratch_bytes = 0;  ///< per worker
+  int values_per_unit = 1;  ///< of q, k and v in 32 bits
+  bool has_wide_k = false;  ///< K is widened into the packed tile, behind V
   /// `negate` flips the sign of all queries (a negative scale).
-  void (*pack_queries)(const HeadRows& q, bool negate, void* packed) = nullptr;
-  void (*pack_keys)(const HeadRows& k, const HeadRows& v, void* packed, PackedKeys& keys) = nullptr;
+  void (*pack_queries)(const HeadRows& q, int head_dim, bool negate, void* packed) = nullptr;
+  void (*pack_keys)(const HeadRows& k, const HeadRows& v, int head_dim, void* packed,
+                    PackedKeys& keys) = nullptr;
   void (*accumulate)(const TileTask& task) = nullptr;
   void (*write_rows)(const TileRows& rows) = nullptr;          ///< in the input's dtype
   void (*write_rows_float32)(const TileRows& rows) = nullptr;  ///< unrounded
+
+  /// A packed query tile.
+  std::size_t q_bytes(int head_dim) const {
+    return static_cast<std::size_t>(head_dim / values_per_unit) * kTileQueries * 4;
+  }
+  /// A packed KV tile.
+  std::size_t kv_bytes(int head_dim) const {
+    const auto v_units = static_cast<std::size_t>(kTileKeys / values_per_unit * (head_dim + kValuePadding));
+    return v_units * 4 + (has_wide_k ? std::size_t{kTileKeys} * static_cast<std::size_t>(head_dim) * 4 : 0);
+  }
+  /// Per worker: scores, and weights in units where those differ.
+  std::size_t scratch_bytes() const {
+    const std::size_t scores = std::size_t{kTileKeys} * kTileQueries * 4;
+    return values_per_unit == 1 ? scores : scores + scores / static_cast<std::size_t>(values_per_unit);
+  }
 };
 
 }  // namespace ringcomm::inline v0::attention::host

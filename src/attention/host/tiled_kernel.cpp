@@ -35,9 +35,10 @@ float log2_scale(float scale) {
 
 class TiledKernel final : public BlockKernel {
  public:
-  TiledKernel(const KernelShape& shape, const TileOps& ops, WorkerTeam& team)
+  TiledKernel(const KernelShape& shape, const TileOps& ops, CpuLevel level, WorkerTeam& team)
       : shape_(shape),
         ops_(ops),
+        level_(level),
         team_(team),
         state_(states() * state_floats() * sizeof(float)),
         scratch_(static_cast<std::size_t>(team.size()) * worker_bytes()) {}
@@ -82,7 +83,7 @@ class TiledKernel final : public BlockKernel {
   }
 
   std::size_t state_bytes() const override { return state_.bytes() + scratch_.bytes(); }
-  CpuLevel level() const override { return CpuLevel::avx512_bf16; }
+  CpuLevel level() const override { return level_; }
 
  private:
   /// One query tile of one head within an item.
@@ -111,9 +112,9 @@ class TiledKernel final : public BlockKernel {
   std::size_t state_floats() const {
     return static_cast<std::size_t>(shape_.head_dim + 2) * std::size_t{kTileQueries};
   }
-  std::size_t worker_bytes() const {
-    return kUnitsPerItem * ops_.q_bytes + ops_.kv_bytes + ops_.scratch_bytes;
-  }
+  std::size_t q_bytes() const { return ops_.q_bytes(shape_.head_dim); }
+  std::size_t kv_bytes() const { return ops_.kv_bytes(shape_.head_dim); }
+  std::size_t worker_bytes() const { return kUnitsPerItem * q_bytes() + kv_bytes() + ops_.scratch_bytes(); }
   TileState state_at(std::size_t index) const {
     float* out = state_.floats() + index * state_floats();
     float* max = out + shape_.head_dim * kTileQueries;
@@ -137,16 +138,17 @@ class TiledKernel final : public BlockKernel {
     unit.keys = keys_seen(item.band, unit.first_row + unit.lane_first, unit.first_row + unit.lane_final - 1,
                           item.k.shape[0]);
     unit.state = state_of(tile, head);
-    std::byte* packed = scratch + static_cast<std::size_t>(slot) * ops_.q_bytes;
+    std::byte* packed = scratch + static_cast<std::size_t>(slot) * q_bytes();
     unit.q = packed;
     if (unit.keys.first >= unit.keys.final) return;
-    ops_.pack_queries(head_rows(q_, tile * kTileQueries, head, rows_of(tile)), shape_.scale < 0, packed);
+    ops_.pack_queries(head_rows(q_, tile * kTileQueries, head, rows_of(tile)), shape_.head_dim,
+                      shape_.scale < 0, packed);
   }
 
   /// KV tiles outside, units inside: each KV tile is packed once for all units.
   void run(const Item& item, std::byte* scratch) const {
-    std::byte* packed = scratch + kUnitsPerItem * ops_.q_bytes;
-    std::byte* tile_scratch = packed + ops_.kv_bytes;
+    std::byte* packed = scratch + kUnitsPerItem * q_bytes();
+    std::byte* tile_scratch = packed + kv_bytes();
     const std::int64_t all_keys = item.k.shape[0];
     for (std::int64_t base = 0; base < all_keys; base += kTileKeys) {
       const int keys = static_cast<int>(std::min<std::int64_t>(kTileKeys, all_keys - base));
@@ -158,18 +160,30 @@ class TiledKernel final : public BlockKernel {
         if (first >= final) continue;
         if (tile.keys == 0) {
           ops_.pack_keys(head_rows(item.k, base, item.kv_head, keys),
-                         head_rows(item.v, base, item.kv_head, keys), packed, tile);
+                         head_rows(item.v, base, item.kv_head, keys), shape_.head_dim, packed, tile);
         }
         ops_.accumulate({.q = unit.q,
                          .keys = tile,
-                         .key_first = first / 4 * 4,
+                         .head_dim = shape_.head_dim,
+                         .key_first = first / kKeyAlignment * kKeyAlignment,
                          .key_final = final,
                          .mask = mask_of(item.band, unit, base),
                          .scale = log2_scale(shape_.scale),
                          .state = unit.state,
-                         .scratch = tile_scratch});
+                         .scratch = tile_scratch,
+                         .next = rows_wanted_next(item, slot, base + kTileKeys)});
       }
     }
+  }
+
+  /// A share of the KV tile that starts at `base`: each unit fetches some of it while it computes.
+  TilePrefetch rows_wanted_next(const Item& item, int slot, std::int64_t base) const {
+    const std::int64_t rows = std::clamp<std::int64_t>(item.k.shape[0] - base, 0, kTileKeys);
+    const std::int64_t first = rows * slot / item.count;
+    const auto share = static_cast<int>(rows * (slot + 1) / item.count - first);
+    return {.k = head_rows(item.k, base + first, item.kv_head, share),
+            .v = head_rows(item.v, base + first, item.kv_head, share),
+            .row_bytes = shape_.head_dim * static_cast<int>(bytes_of(shape_.dtype))};
   }
 
   /// The band in lane and key numbers of a tile; distances there are below kTileQueries + kTileKeys.
@@ -198,6 +212,7 @@ class TiledKernel final : public BlockKernel {
     const auto write_rows = out.dtype == shape_.dtype ? ops_.write_rows : ops_.write_rows_float32;
     write_rows({.out = state.out,
                 .inverse_sum = inverse.data(),
+                .head_dim = shape_.head_dim,
                 .to = const_cast<void*>(to.data),
                 .stride_bytes = to.stride_bytes,
                 .rows = rows});
@@ -205,6 +220,7 @@ class TiledKernel final : public BlockKernel {
 
   KernelShape shape_;
   TileOps ops_;
+  CpuLevel level_;
   WorkerTeam& team_;
   TensorView q_;
   AlignedBytes state_;    // [q_heads, query tiles] of TileState
@@ -213,9 +229,9 @@ class TiledKernel final : public BlockKernel {
 
 }  // namespace
 
-std::unique_ptr<BlockKernel> make_tiled_kernel(const KernelShape& shape, const TileOps& ops,
+std::unique_ptr<BlockKernel> make_tiled_kernel(const KernelShape& shape, const TileOps& ops, CpuLevel level,
                                                WorkerTeam& team) {
-  return std::make_unique<TiledKernel>(shape, ops, team);
+  return std::make_unique<TiledKernel>(shape, ops, level, team);
 }
 
 }  // namespace ringcomm::inline v0::attention::host

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves tiles between row-major tensors and the units of tile_kernel.hpp; `V` is Avx512 or Avx2.
+#pragma once
+
+#include "attention/host/tile_ops.hpp"
+#include "attention/host/unroll.hpp"
+
+namespace ringcomm::inline v0::attention::host {
+namespace {
+
+/// How elements of each storage type become a vector of floats, and back.
+template <class V>
+struct Float32Storage {
+  static constexpr int kBytes = 4;
+  static typename V::Floats load(const char* from) { return V::load_float32(from); }
+  static void store(char* to, typename V::Floats values) { V::store_float32(to, values); }
+};
+template <class V>
+struct Bfloat16Storage {
+  static constexpr int kBytes = 2;
+  static typename V::Floats load(const char* from) { return V::load_bfloat16(from); }
+  static void store(char* to, typename V::Floats values) { V::store_bfloat16(to, values); }
+};
+template <class V>
+struct Float16Storage {
+  static constexpr int kBytes = 2;
+  static typename V::Floats load(const char* from) { return V::load_float16(from); }
+  static void store(char* to, typename V::Floats values) { V::store_float16(to, values); }
+};
+
+inline const char* bytes_at(const void* from, std::int64_t offset) {
+  return static_cast<const char*>(from) + offset;
+}
+
+/// Queries to [units][kTileQueries]; lanes without a row are zero. `Units::load` gives one vector of a row's
+/// units.
+template <class V, class Units>
+void pack_query_tile(const HeadRows& q, int head_dim, bool negate, void* packed) {
+  auto* to = static_cast<float*>(packed);
+  const std::uint32_t flip = negate ? Units::kSignBits : 0;
+  for (int lane = 0; lane < kTileQueries; lane += V::kLanes) {
+    for (int unit = 0; unit < head_dim / Units::kValues; unit += V::kLanes) {
+      typename V::Floats rows[V::kLanes];
+      for (int i = 0; i < V::kLanes; ++i) {
+        const char* from = bytes_at(q.data, (lane + i) * q.stride_bytes + unit * Units::kBytes);
+        rows[i] = lane + i < q.rows ? V::flip_signs(Units::load(from), flip) : V::zero();
+      }
+      V::transpose(rows);
+      for (int i = 0; i < V::kLanes; ++i) V::store(to + (unit + i) * kTileQueries + lane, rows[i]);
+    }
+  }
+}
+
+template <class V, class Storage>
+void write_tile_rows(const TileRows& rows) {
+  for (int lane = 0; lane < rows.rows; lane += V::kLanes) {
+    for (int dim = 0; dim < rows.head_dim; dim += V::kLanes) {
+      typename V::Floats tile[V::kLanes];
+      for (int i = 0; i < V::kLanes; ++i) tile[i] = V::load(rows.out + (dim + i) * kTileQueries + lane);
+      V::transpose(tile);
+      for (int i = 0; i < V::kLanes; ++i) {
+        const int row = lane + i;
+        if (row >= rows.rows) break;
+        const float inverse = rows.inverse_sum[row];
+        Storage::store(static_cast<char*>(rows.to) + row * rows.stride_bytes + dim * Storage::kBytes,
+                       inverse == 0.0F ? V::zero() : V::multiply(tile[i], V::all(inverse)));
+      }
+    }
+  }
+}
+
+/// One float per unit.
+template <class V, class Storage>
+struct WidenedUnits {
+  static constexpr int kBytes = Storage::kBytes;
+  static constexpr int kValues = 1;
+  static constexpr std::uint32_t kSignBits = 0x80000000U;
+  static typename V::Floats load(const char* from) { return Storage::load(from); }
+};
+
+/// Rows to [rows][head_dim + padding] floats. True if all are finite.
+template <class V, class Storage>
+bool widen_rows(const HeadRows& rows, int head_dim, int padding, float* to) {
+  bool is_finite = true;
+  for (int row = 0; row < rows.rows; ++row, to += head_dim + padding) {
+    const char* from = bytes_at(rows.data, row * rows.stride_bytes);
+    typename V::Floats odd = V::zero();
+    for (int dim = 0; dim < head_dim; dim += V::kLanes) {
+      const typename V::Floats values = Storage::load(from + dim * Storage::kBytes);
+      // 0 * value is 0, or NaN for what is not finite.
+      odd = V::multiply_add(values, V::zero(), odd);
+      V::store(to + dim, values);
+    }
+    is_finite = is_finite && !V::has_infinity_or_nan(odd);
+  }
+  return is_finite;
+}
+
+/// K in place if it is float32, else widened behind the packed V.
+template <class V, class Storage>
+void pack_widened_keys(const HeadRows& k, const HeadRows& v, int head_dim, void* packed, PackedKeys& keys) {
+  auto* values = static_cast<float*>(packed);
+  keys = {.k = k.data, .k_stride_bytes = k.stride_bytes, .v = packed, .keys = k.rows, .v_is_finite = true};
+  keys.v_is_finite = widen_rows<V, Storage>(v, head_dim, kValuePadding, values);
+  if constexpr (Storage::kBytes != 4) {
+    float* wide = values + kTileKeys * (head_dim + kValuePadding);
+    static_cast<void>(widen_rows<V, Storage>(k, head_dim, 0, wide));
+    keys.k = wide;
+    keys.k_stride_bytes = head_dim * 4;
+  }
+}
+
+}  // namespace
+}  // namespace ringcomm::inline v0::attention::host
