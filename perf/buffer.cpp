@@ -47,13 +47,13 @@ void Buffer::replicate() {
 }
 
 Result<Buffer> Buffer::allocate(Communicator& comm, const Options& options, std::size_t bytes,
-                                std::size_t unaligned) {
+                                std::size_t unaligned, Memory memory) {
   Buffer buffer;
   buffer.bytes_ = bytes;
   buffer.stride_ = (bytes + unaligned + kLine - 1) / kLine * kLine;
   buffer.copies_ = copies_needed(buffer.stride_, cold_bytes(options), comm.size(), options.is_cold);
   const std::size_t total = std::max(buffer.stride_ * buffer.copies_, kLine);
-  if (options.memory == Memory::window) {
+  if (memory == Memory::window) {
     PERF_TRY_ASSIGN(buffer.window_, comm.allocate(total));
     buffer.base_ = buffer.window_.data() + unaligned;
   } else {

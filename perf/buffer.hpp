@@ -21,7 +21,11 @@ class Buffer {
   /// `unaligned` bytes are skipped at the front. With --cold there are as many copies as make up cold_bytes()
   /// over all ranks, at most 1 GiB per rank.
   static Result<Buffer> allocate(Communicator& comm, const Options& options, std::size_t bytes,
-                                 std::size_t unaligned = 0);
+                                 std::size_t unaligned = 0) {
+    return allocate(comm, options, bytes, unaligned, options.memory);
+  }
+  static Result<Buffer> allocate(Communicator& comm, const Options& options, std::size_t bytes,
+                                 std::size_t unaligned, Memory memory);
 
   std::byte* data() const { return base_ + index_ * stride_; }
   std::size_t bytes() const { return bytes_; }

@@ -30,6 +30,8 @@ enum class Blocking : std::uint8_t { none, barrier_inside, no_barrier, barrier_o
 enum class Average : std::uint8_t { rank0, mean, min, max };
 /// -R: what the buffers are. 1 (registered) and 2 (symmetric) are both windows here.
 enum class Memory : std::uint8_t { private_memory, window };
+/// --result: where softmax_all_reduce leaves merged rows. in_place: with their mergers, who lend them.
+enum class ResultPlace : std::uint8_t { as_buffers, private_memory, window, in_place };
 
 struct Options {
   std::string op;
@@ -45,6 +47,8 @@ struct Options {
   Blocking blocking = Blocking::none;
   Average average = Average::mean;
   Memory memory = Memory::window;
+  std::optional<Memory> input_memory;  ///< --input; else as memory
+  ResultPlace result = ResultPlace::as_buffers;
   bool cpu_time = false, timestamps = false, memory_report = false;
   int unalign = 0;  ///< elements
   std::string json;

@@ -152,6 +152,12 @@ void add_merge(CLI::App& app, Options& o) {
                                        {"packed_all_to_all", MergeChoice::packed_all_to_all},
                                        {"gather_stats", MergeChoice::gather_stats},
                                        {"recursive_doubling", MergeChoice::recursive_doubling}}));
+  merge->add_option("--input", o.input_memory, "partials in window or private (as -R)")
+      ->transform(one_of<Memory>({{"window", Memory::window}, {"private", Memory::private_memory}}));
+  merge->add_option("--result", o.result, "window, private or in_place (where it was merged)")
+      ->transform(one_of<ResultPlace>({{"window", ResultPlace::window},
+                                       {"private", ResultPlace::private_memory},
+                                       {"in_place", ResultPlace::in_place}}));
   merge->add_option("--order", o.order, "canonical, or fast for recursive_doubling")
       ->transform(one_of<MergeOrder>({{"canonical", MergeOrder::canonical}, {"fast", MergeOrder::fast}}));
   merge->add_option("--form", o.form, "normalised (out, lse) or unnormalised (m, l, out)")

@@ -106,7 +106,15 @@ Verdict judge(std::int64_t wrong, const std::vector<Row>& rows) {
 }
 
 std::string describe_buffers(const Options& options) {
-  const std::string memory = options.memory == Memory::window ? "window" : "private memory";
+  const auto word = [](Memory memory) { return memory == Memory::window ? "window" : "private memory"; };
+  std::string memory = word(options.memory);
+  if (options.input_memory || options.result != ResultPlace::as_buffers) {
+    const std::string result = options.result == ResultPlace::in_place         ? "read where they were merged"
+                               : options.result == ResultPlace::private_memory ? "private memory"
+                               : options.result == ResultPlace::window         ? "window"
+                                                                               : word(options.memory);
+    memory = concat("partials: ", word(options.input_memory.value_or(options.memory)), ", results: ", result);
+  }
   if (!options.is_cold) return concat(memory, ", warm (the same buffers in every iteration)");
   const bool is_flushed = options.op == "ring_rotate";
   return concat(memory, ", cold (",

@@ -2,7 +2,9 @@
 #include "collectives/channel_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "core/try.hpp"
 #include "ringcomm/core/text.hpp"
 
 namespace ringcomm::inline v0::collectives {
@@ -44,7 +46,41 @@ ChannelState& ChannelState::of(Channel& channel) {
   return *static_cast<ChannelState*>(kept.get());
 }
 
+namespace {
+
+// The last item of a lender (if it leaves one: with messages nothing of a peer is read in place) is one
+// batch: the releases of what it took, then the reclaims of what it offered.
+std::span<const TransportOp> ops_left(const Runnable& lender, TransportOpKind kind) {
+  const Program& program = lender.program;
+  const auto ops = program.ops_of(program.batches[program.items.back().index]);
+  const auto count = static_cast<std::size_t>(std::ranges::count(ops, kind, &TransportOp::kind));
+  return kind == TransportOpKind::release ? ops.first(count) : ops.last(count);
+}
+
+}  // namespace
+
+std::uint64_t ChannelState::lend(std::shared_ptr<Runnable> runnable) {
+  lender_ = std::move(runnable);
+  are_results_held_ = true;
+  return ++loans_;
+}
+
+Status ChannelState::release_results() {
+  if (!lender_ || !std::exchange(are_results_held_, false) || lender_->items_left == 0) return {};
+  return channel_.transport().run(ops_left(*lender_, TransportOpKind::release), Deadline());
+}
+
+Status ChannelState::give_back(std::uint64_t loan) { return loan == loans_ ? release_results() : Status(); }
+
+Status ChannelState::end_loan(Deadline deadline) {
+  RINGCOMM_TRY(release_results());
+  const std::shared_ptr<Runnable> lender = std::exchange(lender_, nullptr);
+  if (lender->items_left == 0) return {};
+  return channel_.transport().run(ops_left(*lender, TransportOpKind::reclaim), deadline);
+}
+
 ChannelState::~ChannelState() {
+  static_cast<void>(release_results().is_ok());
   if (!running_ || Work(running_).test()) return;
   if (Work(running_).wait(Deadline::after(kDrain)).code() != StatusCode::timeout) return;
   static_cast<void>(
@@ -54,6 +90,7 @@ ChannelState::~ChannelState() {
 }
 
 Status ChannelState::settle(StreamView next, Deadline deadline) {
+  if (lender_) RINGCOMM_TRY(end_loan(deadline));
   if (!running_ || (next && next.impl == stream_)) return {};
   const Status waited = Work(running_).wait(deadline);
   if (waited.code() == StatusCode::timeout && !Work(running_).test()) {

@@ -86,8 +86,21 @@ class ChannelState {
   Status settle(StreamView next, Deadline deadline);
   void set_running(std::shared_ptr<Work::State> work, StreamView stream);
 
+  /// The last run of `runnable` left its results where they lie: peers read them until they have released
+  /// them, and this rank reads theirs. Keeps it until the next operation. Returns the number of this loan.
+  std::uint64_t lend(std::shared_ptr<Runnable> runnable);
+  /// Releases the peers' results unless that has been done, or `loan` is over. Waits for nobody.
+  Status give_back(std::uint64_t loan);
+
  private:
+  Status release_results();
+  /// Waits until no peer reads what was lent.
+  Status end_loan(Deadline deadline);
+
   Channel& channel_;
+  std::shared_ptr<Runnable> lender_;
+  std::uint64_t loans_ = 0;
+  bool are_results_held_ = false;
   std::shared_ptr<Work::State> running_;
   StreamImpl* stream_ = nullptr;
 };

@@ -38,7 +38,7 @@ Status walk_items(const Run& run) {
   Program& program = run.runnable.program;
   TransportChannel& lanes = run.channel.transport();
   if (run.runnable.prepare != nullptr) run.runnable.prepare(run.runnable);
-  for (const Item& item : program.items) {
+  for (const Item& item : std::span(program.items).first(program.items.size() - run.runnable.items_left)) {
     if (item.kind == Item::Kind::compute) {
       compute(run.channel, run.runnable, program.computes[item.index]);
     } else {

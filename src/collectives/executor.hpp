@@ -29,6 +29,8 @@ class Runnable {
   /// For operations that not all members take part in: numbers the transport operations, and nothing is
   /// announced. Null: the channel's sequence for all of them.
   void (*number)(Runnable& self) = nullptr;
+  /// Items at the program's end that a run leaves for ChannelState: the results are lent until then.
+  std::size_t items_left = 0;
 };
 
 /// Begins the operation, runs it inline (no stream) or in stream order, and makes its failure the

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_all_reduce: its arguments, and which algorithm serves them.
+#include <utility>
+
+#include "collectives/channel_state.hpp"
 #include "collectives/softmax_call.hpp"
 #include "comm/guard.hpp"
 #include "core/try.hpp"
@@ -18,7 +21,7 @@ plan::MergeAlgorithm automatic_choice(const plan::SoftmaxRule& rule, MergeOrder 
   const bool has_messages = rule.access == plan::Access::two_sided;
   if (has_messages && order == MergeOrder::fast && rule.ranks > kGatherRanksMax && bytes <= kDoublingBytesMax)
     return plan::MergeAlgorithm::recursive_doubling;
-  if (rule.ranks == 1 || bytes <= one_shot_limit(rule.ranks)) return plan::MergeAlgorithm::one_shot;
+  if (rule.ranks == 1 || bytes <= one_shot_limit(rule)) return plan::MergeAlgorithm::one_shot;
   return has_messages ? plan::MergeAlgorithm::packed_all_to_all : plan::MergeAlgorithm::two_shot;
 }
 
@@ -59,10 +62,36 @@ Result<SoftmaxCall> check_call(const Channel& channel, const SoftmaxPartial& par
   SoftmaxCall call{.op = OpCode::softmax_all_reduce, .partial = partial, .result = result, .rule = {}};
   RINGCOMM_TRY(set_rule(channel, call, "softmax_all_reduce"));
   RINGCOMM_TRY_ASSIGN(call.rule.algorithm, chosen(call.rule, options.algorithm, options.order));
+  call.stores = stores_for(channel, call.rule);
   // What is merged in pairs travels as (m, l, out~) in fp32, so that it is rounded once, as everywhere.
   if (call.rule.algorithm == plan::MergeAlgorithm::recursive_doubling)
     call.rule.row_bytes = softmax_row_bytes(partial.dim(), DType::float32, PartialForm::unnormalised);
   return call;
+}
+
+Result<SoftmaxCall> check_in_place(const Channel& channel, const SoftmaxPartial& partial,
+                                   const SoftmaxAllReduceOptions& options) {
+  constexpr std::string_view kWhat = "softmax_all_reduce_in_place";
+  RINGCOMM_TRY(check_partial(partial, "softmax_all_reduce_in_place: partial"));
+  if (options.call.stream) {
+    return Status::invalid_argument(
+        concat(kWhat, ": a stream was given, but the call returns what has been merged (give none)"));
+  }
+  SoftmaxCall call{.op = OpCode::softmax_all_reduce, .partial = partial, .result = partial, .rule = {}};
+  RINGCOMM_TRY(set_rule(channel, call, kWhat));
+  call.rule.leaves_results = true;
+  RINGCOMM_TRY_ASSIGN(call.rule.algorithm, chosen(call.rule, options.algorithm, MergeOrder::canonical));
+  call.stores = stores_for(channel, call.rule);
+  if (call.rule.algorithm != plan::MergeAlgorithm::gather_stats) return call;
+  return Status::invalid_argument(concat(
+      kWhat, ": gather_stats does not leave results in place (one_shot, two_shot and packed_all_to_all do)"));
+}
+
+/// Runs it; the loan's number.
+Result<std::uint64_t> run_in_place(Channel& channel, const std::shared_ptr<Runnable>& runnable,
+                                   const CallOptions& options) {
+  RINGCOMM_TRY(launch(channel, runnable, options).status());
+  return ChannelState::of(channel).lend(runnable);
 }
 
 }  // namespace
@@ -74,6 +103,39 @@ Result<Work> softmax_all_reduce(Channel& channel, const SoftmaxPartial& partial,
     RINGCOMM_TRY_ASSIGN(const auto call, collectives::check_call(channel, partial, result, options));
     return collectives::run_call(channel, call, options.call);
   });
+}
+
+MergedRows& MergedRows::operator=(MergedRows&& other) noexcept {
+  if (this == &other) return *this;
+  static_cast<void>(release().is_ok());
+  parts_ = std::exchange(other.parts_, {});
+  channel_ = std::move(other.channel_);
+  loan_ = std::exchange(other.loan_, 0);
+  return *this;
+}
+
+MergedRows::~MergedRows() { static_cast<void>(release().is_ok()); }
+
+Status MergedRows::release() {
+  parts_ = {};
+  const std::shared_ptr<void> channel = std::exchange(channel_, {}).lock();
+  return channel ? static_cast<collectives::ChannelState*>(channel.get())->give_back(loan_) : Status();
+}
+
+Result<MergedRows> softmax_all_reduce_in_place(Channel& channel, const SoftmaxPartial& partial,
+                                               const SoftmaxAllReduceOptions& options) {
+  MergedRows rows;
+  const auto done = comm::guard("softmax_all_reduce_in_place", [&]() -> Result<std::uint64_t> {
+    RINGCOMM_TRY_ASSIGN(const auto call, collectives::check_in_place(channel, partial, options));
+    RINGCOMM_TRY_ASSIGN(const auto runnable, collectives::program_of(channel, call));
+    RINGCOMM_TRY_ASSIGN(const std::uint64_t loan, collectives::run_in_place(channel, runnable, options.call));
+    rows.parts_ = collectives::parts_of(*runnable);
+    return loan;
+  });
+  RINGCOMM_TRY(done.status());
+  rows.loan_ = done.value();
+  rows.channel_ = channel.extension();
+  return rows;
 }
 
 }  // namespace ringcomm::inline v0

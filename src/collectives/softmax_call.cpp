@@ -32,6 +32,7 @@ Descriptor common_of(const SoftmaxCall& call) {
   plan::Fnv signature;
   signature.add(call.rule.ranks).add(call.rule.access).add(call.rule.algorithm);
   signature.add(call.partial.dim()).add(call.partial.base);
+  if (call.rule.leaves_results) signature.add(call.rule.leaves_results);
   if (call.rule.is_scattered) {
     signature.add(call.heads).add(call.head_counts.size());
     for (const std::uint64_t count : call.rule.counts) signature.add(count);
@@ -47,6 +48,8 @@ ProgramKey key_of(const SoftmaxCall& call) {
       .add(static_cast<std::uint64_t>(call.partial.form))
       .add(static_cast<std::uint64_t>(call.partial.base))
       .add(static_cast<std::uint64_t>(call.is_offerable))
+      .add(static_cast<std::uint64_t>(call.rule.leaves_results))
+      .add(static_cast<std::uint64_t>(call.stores))
       .add(call.heads)
       .add(static_cast<std::uint64_t>(call.head_counts.size()))
       .add(call.partial.out)
@@ -81,7 +84,14 @@ Status set_rule(const Channel& channel, SoftmaxCall& call, std::string_view what
   return {};
 }
 
-Result<Work> run_call(Channel& channel, const SoftmaxCall& call, const CallOptions& options) {
+MergeStores stores_for(const Channel& channel, const plan::SoftmaxRule& rule) {
+  const auto ranks = static_cast<std::uint64_t>(rule.ranks);
+  const std::uint64_t copies = ranks + (rule.leaves_results || rule.is_scattered ? 1 : ranks);
+  return rule.rows * rule.row_bytes > channel.cache_bytes() / copies ? MergeStores::around_caches
+                                                                     : MergeStores::cached;
+}
+
+Result<std::shared_ptr<Runnable>> program_of(Channel& channel, const SoftmaxCall& call) {
   auto& programs = ChannelState::of(channel).programs;
   const ProgramKey key = key_of(call);
   const std::vector<std::int64_t> counts(call.rule.counts.begin(), call.rule.counts.end());
@@ -93,6 +103,11 @@ Result<Work> run_call(Channel& channel, const SoftmaxCall& call, const CallOptio
     channel.keep_plan(runnable->common.signature, runnable->program.slice);
     programs.insert(key, counts, runnable);
   }
+  return runnable;
+}
+
+Result<Work> run_call(Channel& channel, const SoftmaxCall& call, const CallOptions& options) {
+  RINGCOMM_TRY_ASSIGN(const auto runnable, program_of(channel, call));
   return launch(channel, runnable, options);
 }
 

@@ -22,16 +22,31 @@ struct SoftmaxCall {
   std::vector<std::int64_t> head_counts{};  ///< [ranks] heads that each keeps; empty: ranges of rows
   bool is_offerable = false;                ///< the partial is a block that peers can read where it lies
   bool is_in_place = false;
+  MergeStores stores = MergeStores::cached;
 };
 
 /// Ranks, access, rows and row bytes of the rule; whether the partial is offerable; `what` opens messages.
 Status set_rule(const Channel& channel, SoftmaxCall& call, std::string_view what);
 
-/// Up to this size one round is cheaper than two; measured on shared memory (communication spec 7.2).
-inline std::uint64_t one_shot_limit(int ranks) { return ranks <= 2 ? 8192 : 4096; }
+/// Up to this size one round is cheaper than two. Where results are read in place, as communication spec 7.2;
+/// where each of two ranks copies them, merging all rows is never slower than a second round and a copy
+/// (docs/performance.md). A pure function of what all ranks give alike.
+inline std::uint64_t one_shot_limit(const plan::SoftmaxRule& rule) {
+  const bool copies_results = !rule.leaves_results && rule.access == plan::Access::direct_read;
+  if (rule.ranks <= 2) return copies_results ? ~std::uint64_t{0} : 8192;
+  return 4096;
+}
+
+/// Around the caches when partials and results of all ranks do not fit into the last one of rank 0.
+MergeStores stores_for(const Channel& channel, const plan::SoftmaxRule& rule);
 
 /// Runs the lowered program of `call`, made first if it is not there.
 Result<Work> run_call(Channel& channel, const SoftmaxCall& call, const CallOptions& options);
+
+/// The program of run_call(), from the cache or new.
+Result<std::shared_ptr<Runnable>> program_of(Channel& channel, const SoftmaxCall& call);
+/// The parts that the last run of a program of leaves_results left.
+std::span<const MergedRows::Part> parts_of(const Runnable& runnable);
 
 /// Exchanges of whole partials or slices, and one merge in rank order.
 Result<std::shared_ptr<Runnable>> make_softmax_run(Channel& channel, const SoftmaxCall& call,

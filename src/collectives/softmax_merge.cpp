@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/softmax_merge.hpp"
 
+#include "collectives/merge_kernels.hpp"
+#include "device/host/nontemporal_copy.hpp"
+#include "ringcomm/core/cpu_dispatch.hpp"
+#include "ringcomm/core/env.hpp"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -8,18 +13,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 namespace ringcomm::inline v0::collectives {
 namespace {
 
-constexpr float kEmpty = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kTileElements = 256;  // accumulators of 1 KiB stay in the first-level cache
-
-float exponential(LogBase base, float x) { return base == LogBase::e ? std::exp(x) : std::exp2(x); }
-float logarithm(LogBase base, float x) { return base == LogBase::e ? std::log(x) : std::log2(x); }
+constexpr std::uintptr_t kLineBytes = 64;
 
 template <class T>
 [[gnu::always_inline]] inline void add_weighted(float* sum, float weight, const T* source,
@@ -100,6 +100,9 @@ constexpr std::int64_t kHalvesPerStep = 8;
   std::memcpy(target + 2 * i, halves.data(), 2 * left);
 }
 
+/// Behind stores around the caches, so that a release store publishes them too.
+void order_stores() { _mm_sfence(); }
+
 bool has_f16c() {
   static const bool found = [] {
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -107,6 +110,8 @@ bool has_f16c() {
   }();
   return found;
 }
+#else
+void order_stores() {}
 #endif
 
 struct ElementKernels {
@@ -132,69 +137,107 @@ ElementKernels kernels_for(DType dtype) {
   return kernels_for<float>();
 }
 
-// What the statistics of a row say: the divisor of its payload, and whether any source saw a key.
-struct RowResult {
-  float divisor = 1.0F;
-  bool is_empty = false;
-};
+bool are_floats(const PartialRows& target, std::span<const PartialRows> sources) {
+  return target.dtype == DType::float32 && std::ranges::all_of(sources, [](const PartialRows& source) {
+           return source.dtype == DType::float32;
+         });
+}
 
-// std::fmax drops a NaN, and the exponential in its source's weight brings it back; so an empty row is one
-// whose sources are all -inf, which a maximum of -inf does not prove.
-RowResult merge_statistics(MergeKind kind, const PartialRows& target, std::span<const PartialRows> sources,
-                           std::int64_t row, std::span<float> weights) {
-  const auto at = [row](const PartialRows& rows) { return rows.statistic + row * rows.statistic_stride; };
-  float largest = kEmpty;
-  bool is_empty = true;
-  for (const PartialRows& source : sources) {
-    const float value = *at(source);
-    largest = std::fmax(largest, value);
-    is_empty = is_empty && value == kEmpty;
-  }
-  float* const merged = at(target);
-  const bool has_pair = kind.form == PartialForm::unnormalised;
-  float sum = 0.0F;
-  for (std::size_t k = 0; k < sources.size() && !is_empty; ++k) {
-    const float value = *at(sources[k]);
-    const float weight = value == kEmpty ? 0.0F : exponential(kind.base, value - largest);
-    weights[k] = weight;
-    if (!has_pair) {
-      sum += weight;
-    } else if (weight != 0.0F) {
-      sum += weight * at(sources[k])[sources[k].pair_stride];
+/// One row of any types, in tiles whose accumulators stay in the first-level cache.
+void merge_mixed_row(const PartialRows& target, std::span<const PartialRows> sources, std::int64_t row,
+                     std::int64_t dim, const float* weights, float divisor) {
+  const ElementKernels target_kernels = kernels_for(target.dtype);
+  for (std::int64_t column = 0; column < dim; column += kTileElements) {
+    const std::int64_t width = std::min(kTileElements, dim - column);
+    std::array<float, kTileElements> sum{};
+    for (std::size_t k = 0; k < sources.size(); ++k) {
+      const float weight = weights[static_cast<std::int64_t>(k) * kMergeLanes];
+      if (weight == 0.0F) continue;
+      const ElementKernels kernels = kernels_for(sources[k].dtype);
+      kernels.add(sum.data(), weight, sources[k].out + (row * sources[k].out_stride + column) * kernels.bytes,
+                  width);
     }
+    target_kernels.store(target.out + (row * target.out_stride + column) * target_kernels.bytes, sum.data(),
+                         divisor, width);
   }
-  if (has_pair) {
-    // The maximum of NaN and -inf is -inf, which would make an empty row of it in the next merge.
-    const bool is_nan = largest == kEmpty && !is_empty;
-    merged[0] = is_nan ? std::numeric_limits<float>::quiet_NaN() : largest;
-    merged[target.pair_stride] = sum;
-    return {1.0F, is_empty};
-  }
-  merged[0] = is_empty ? kEmpty : largest + logarithm(kind.base, sum);
-  return {sum, is_empty};
+}
+
+float* float_row(const PartialRows& rows, std::int64_t row) {
+  return reinterpret_cast<float*>(rows.out) + row * rows.out_stride;
 }
 
 }  // namespace
 
+std::span<const MergeKernels> merge_kernels() {
+#if defined(__x86_64__)
+  static const std::array all{merge_kernels_avx512(), merge_kernels_avx2(), merge_kernels_portable()};
+  static const std::size_t first =
+      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+              __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0
+          ? 0
+      : has_avx2() ? 1
+                   : 2;
+#else
+  static const std::array all{merge_kernels_portable()};
+  static const std::size_t first = 0;
+#endif
+  return std::span(all).subspan(first);
+}
+
+const MergeKernels& best_merge_kernels() {
+  static const bool is_portable = [] {
+    const auto level = chosen_cpu_level();
+    return level.is_ok() && level.value() == CpuLevel::scalar && env_text("RINGCOMM_DISPATCH");
+  }();
+  return is_portable ? merge_kernels().back() : merge_kernels().front();
+}
+
 void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,
                 std::span<const PartialRows> sources, std::int64_t first, std::int64_t count,
-                std::span<float> weights) {
-  const ElementKernels target_kernels = kernels_for(target.dtype);
-  for (std::int64_t row = first; row < first + count; ++row) {
-    const RowResult result = merge_statistics(kind, target, sources, row, weights);
-    for (std::int64_t column = 0; column < dim; column += kTileElements) {
-      const std::int64_t width = std::min(kTileElements, dim - column);
-      std::array<float, kTileElements> sum{};
-      for (std::size_t k = 0; k < sources.size() && !result.is_empty; ++k) {
-        if (weights[k] == 0.0F) continue;
-        const ElementKernels kernels = kernels_for(sources[k].dtype);
-        kernels.add(sum.data(), weights[k],
-                    sources[k].out + (row * sources[k].out_stride + column) * kernels.bytes, width);
+                MergeScratch& scratch, MergeStores stores, const MergeKernels& kernels) {
+  const bool is_float = are_floats(target, sources);
+  float divisors[kMergeLanes];
+  for (std::int64_t done = 0; done < count; done += kMergeLanes) {
+    const StatisticsJob job{.kind = kind,
+                            .target = &target,
+                            .sources = sources,
+                            .first = first + done,
+                            .count = std::min(kMergeLanes, count - done),
+                            .weights = scratch.weights.data(),
+                            .divisors = divisors};
+    kernels.merge_statistics(job);
+    for (std::int64_t i = 0; i < job.count && dim > 0; ++i) {
+      const std::int64_t row = job.first + i;
+      const float* const weights = scratch.weights.data() + i;
+      if (!is_float) {
+        merge_mixed_row(target, sources, row, dim, weights, divisors[i]);
+        continue;
       }
-      target_kernels.store(target.out + (row * target.out_stride + column) * target_kernels.bytes, sum.data(),
-                           result.is_empty ? 1.0F : result.divisor, width);
+      std::size_t live = 0;
+      for (std::size_t k = 0; k < sources.size(); ++k) {
+        const float weight = weights[static_cast<std::int64_t>(k) * kMergeLanes];
+        scratch.live_weights[live] = weight;
+        scratch.live_outs[live] = float_row(sources[k], row);
+        live += weight != 0.0F ? 1 : 0;  // the payload of a row without weight is not read
+      }
+      float* const out = float_row(target, row);
+      kernels.merge_row({.target = out,
+                         .sources = scratch.live_outs.data(),
+                         .weights = scratch.live_weights.data(),
+                         .count = static_cast<std::int64_t>(live),
+                         .dim = dim,
+                         .divisor = divisors[i],
+                         .goes_around_caches = stores == MergeStores::around_caches &&
+                                               reinterpret_cast<std::uintptr_t>(out) % kLineBytes == 0});
     }
   }
+  if (stores == MergeStores::around_caches) order_stores();
+}
+
+void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,
+                std::span<const PartialRows> sources, std::int64_t first, std::int64_t count,
+                MergeScratch& scratch, MergeStores stores) {
+  merge_rows(kind, dim, target, sources, first, count, scratch, stores, best_merge_kernels());
 }
 
 PartialRows advanced(const PartialRows& from, std::int64_t rows) {
@@ -205,14 +248,16 @@ PartialRows advanced(const PartialRows& from, std::int64_t rows) {
 }
 
 void copy_rows(const PartialRows& source, const PartialRows& target, std::int64_t count, std::int64_t dim,
-               PartialForm form) {
+               PartialForm form, MergeStores stores) {
   const auto size = static_cast<std::int64_t>(bytes_of(source.dtype));
   const bool is_whole = source.out_stride == dim && target.out_stride == dim;
   const std::int64_t runs = is_whole ? 1 : count;
   const auto run_bytes = static_cast<std::size_t>((is_whole ? count : 1) * dim * size);
+  const bool is_around = stores == MergeStores::around_caches && run_bytes >= kLineBytes;
   for (std::int64_t run = 0; run < runs && run_bytes > 0; ++run) {
-    std::memcpy(target.out + run * target.out_stride * size, source.out + run * source.out_stride * size,
-                run_bytes);
+    std::byte* const to = target.out + run * target.out_stride * size;
+    const std::byte* const from = source.out + run * source.out_stride * size;
+    is_around ? copy_nontemporal(to, from, run_bytes) : static_cast<void>(std::memcpy(to, from, run_bytes));
   }
   for (std::int64_t row = 0; row < count && source.statistic != nullptr; ++row) {
     const float* const from = source.statistic + row * source.statistic_stride;

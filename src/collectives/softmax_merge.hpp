@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "ringcomm/collectives/softmax_stats.hpp"
 
@@ -27,15 +28,34 @@ struct MergeKind {
   LogBase base = LogBase::e;
 };
 
+/// What merge_rows() needs beside its arguments; made once, so that calls allocate nothing.
+struct MergeScratch {
+  explicit MergeScratch(std::size_t sources)
+      : weights(sources * 16), live_weights(sources + 1), live_outs(sources + 1) {}
+  std::vector<float> weights;  ///< [sources][kMergeLanes]
+  std::vector<float> live_weights;
+  std::vector<const float*> live_outs;
+};
+
+/// How merged outs are written: as ever, or past the caches, which is faster for more than fits there
+/// (performance.md 2.3: plain stores take 1.5 to 2 times as long for 33 MiB).
+enum class MergeStores : std::uint8_t { cached, around_caches };
+
 /// Merges rows [first, first + count) of `sources`, in their order, into the same rows of `target`. The bits
-/// of a row depend on nothing but that row of the sources: any slicing gives the same.
+/// of a row depend on nothing but that row of the sources: any slicing, and any CPU, gives the same.
 ///
 /// `target` may equal a source (same pointers, strides and dtype); other overlaps are the caller's error.
-/// @param weights  [sources.size()], scratch.
+/// @param scratch  made for at least sources.size().
 /// Cost: one pass over the rows; a source row of weight zero is not read.
 void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,
                 std::span<const PartialRows> sources, std::int64_t first, std::int64_t count,
-                std::span<float> weights);
+                MergeScratch& scratch, MergeStores stores = MergeStores::cached);
+
+struct MergeKernels;
+/// With the kernels of one instruction level (merge_kernels.hpp).
+void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,
+                std::span<const PartialRows> sources, std::int64_t first, std::int64_t count,
+                MergeScratch& scratch, MergeStores stores, const MergeKernels& kernels);
 
 /// invalid_argument unless shapes, types and strides are what a merge takes; `what` opens the message.
 Status check_partial(const SoftmaxPartial& partial, std::string_view what);
@@ -53,7 +73,7 @@ inline std::int64_t statistics_per_row(PartialForm form) { return form == Partia
 PartialRows advanced(const PartialRows& from, std::int64_t rows);
 /// `count` rows of out and (unless the source has none: null) statistics; equal types, no overlap.
 void copy_rows(const PartialRows& source, const PartialRows& target, std::int64_t count, std::int64_t dim,
-               PartialForm form);
+               PartialForm form, MergeStores stores = MergeStores::cached);
 
 /// Bytes of one row in a block of partials: the row of `out`, rounded up to four bytes, and its statistics.
 std::uint64_t softmax_row_bytes(std::int64_t dim, DType dtype, PartialForm form);
@@ -61,5 +81,8 @@ std::uint64_t softmax_row_bytes(std::int64_t dim, DType dtype, PartialForm form)
 /// statistics.
 PartialRows rows_in_block(std::byte* block, std::int64_t rows, std::int64_t dim, DType dtype,
                           PartialForm form);
+
+/// The same block as a partial.
+SoftmaxPartial partial_at(std::byte* block, std::int64_t rows, std::int64_t dim, DType dtype, MergeKind kind);
 
 }  // namespace ringcomm::inline v0::collectives

@@ -65,7 +65,7 @@ class SoftmaxPairs final : public Runnable {
 
   // A merge of one is a conversion that keeps the rules: the payload of an empty row is not read.
   void merge(PartialForm form, const PartialRows& target, std::span<const PartialRows> sources) {
-    merge_rows({form, base_}, dim_, target, sources, 0, rows_, weights_);
+    merge_rows({form, base_}, dim_, target, sources, 0, rows_, scratch_);
   }
 
   void widen(const PartialRows& target) {
@@ -101,7 +101,7 @@ class SoftmaxPairs final : public Runnable {
   PartialRows result_;
   std::vector<ArenaBlock> blocks_;
   std::vector<std::byte*> slots_;
-  std::array<float, 2> weights_{};
+  MergeScratch scratch_{2};
 };
 
 }  // namespace

@@ -109,6 +109,7 @@ Result<SoftmaxCall> check_call(const Channel& channel, const SoftmaxPartial& par
   RINGCOMM_TRY(set_rule(channel, call, kWhat));
   RINGCOMM_TRY_ASSIGN(call.rule.algorithm, scatter_algorithm(options.algorithm, call.rule));
   RINGCOMM_TRY(set_shares(channel, call, options));
+  call.stores = stores_for(channel, call.rule);
   RINGCOMM_TRY(check_result(call, channel.rank()));
   return call;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/pack.hpp"
 #include "collectives/softmax_call.hpp"
 #include "core/try.hpp"
 
@@ -40,8 +41,12 @@ class SoftmaxRun final : public Runnable {
     }
     common = descriptor;
     RINGCOMM_TRY_ASSIGN(program, lower(std::move(slice), slots_, common));
+    // The last batch: releases and reclaims of results.
+    if (rule_.leaves_results && is_direct() && is_sliced() && rule_.ranks > 1) items_left = 1;
     return {};
   }
+
+  std::span<const MergedRows::Part> parts() const { return parts_; }
 
  private:
   void lay_out(const SoftmaxCall& call) {
@@ -53,7 +58,6 @@ class SoftmaxRun final : public Runnable {
     partial_ = rows_of(call.partial);
     result_ = rows_of(call.result);
     sources_.resize(static_cast<std::size_t>(rule_.ranks));
-    weights_.resize(sources_.size());
     unit_bytes_ = static_cast<std::int64_t>(rule_.row_bytes - (gathers() ? rule_.statistic_bytes : 0));
     for (int rank = 0; rank <= rule_.ranks; ++rank) firsts_.push_back(first_row_of(rank));
     // Messages are one piece each; in place a peer reads its rows inside the whole block, if they are one
@@ -63,7 +67,15 @@ class SoftmaxRun final : public Runnable {
     is_staged_ = is_packed_ || !call.is_offerable;
     // Peers that read the partial in place must not see the result in it: then the plan's reclaims come
     // first.
-    merges_into_result_ = rule_.is_scattered || (!is_sliced() && (!call.is_in_place || is_staged_));
+    merges_into_result_ =
+        rule_.is_scattered || (!rule_.leaves_results && !is_sliced() && (!call.is_in_place || is_staged_));
+    stores_ = call.stores;
+    if (!rule_.leaves_results) return;
+    for (int rank = 0; rank < rule_.ranks; ++rank) {
+      const bool is_here = is_sliced() ? row_count(rank) > 0 : rank == channel_.rank() && rows_ > 0;
+      if (is_here)
+        parts_.push_back({.owner = rank, .first_row = first_row(is_sliced() ? rank : 0), .rows = {}});
+    }
   }
 
   bool is_direct() const { return rule_.access == plan::Access::direct_read; }
@@ -99,8 +111,15 @@ class SoftmaxRun final : public Runnable {
 
   // Peers that read in place see the whole block; packed slices lie one after the other.
   void stage() {
+    if (!is_packed_ && is_sliced() && !gathers()) {
+      // Nobody but this rank reads the rows that it merges, and it reads them where they are.
+      const std::int64_t end = first_row(program.slice.rank + 1);
+      stage_rows(0, first_row(program.slice.rank));
+      stage_rows(end, rows_ - end);
+      return count_packed(rows_ - row_count(program.slice.rank));
+    }
     if (!is_packed_ || !is_sliced()) {
-      copy_rows(partial_, staged(0, rows_), rows_, dim_, kind_.form);
+      stage_rows(0, rows_);
     } else {
       std::int64_t first_head = 0;
       for (int rank = 0; rank < rule_.ranks; ++rank) {
@@ -117,7 +136,20 @@ class SoftmaxRun final : public Runnable {
         first_head += count;
       }
     }
-    channel_.count_packed(static_cast<std::size_t>(rule_.rows * rule_.row_bytes));
+    count_packed(rows_);
+  }
+
+  void count_packed(std::int64_t rows) {
+    channel_.count_packed(static_cast<std::size_t>(rows) * static_cast<std::size_t>(rule_.row_bytes));
+  }
+
+  void stage_rows(std::int64_t first, std::int64_t count) {
+    const PartialRows from = advanced(partial_, first);
+    const PartialRows to = advanced(staged(0, rows_), first);
+    if (from.out_stride != dim_ || to.out_stride != dim_) return copy_rows(from, to, count, dim_, kind_.form);
+    const auto bytes = static_cast<std::size_t>(count * dim_) * bytes_of(partial_.dtype);
+    shared_copy_.copy(to.out, from.out, bytes);
+    copy_rows(from, to, count, 0, kind_.form);
   }
 
   PartialRows staged(std::int64_t first, std::int64_t count) const {
@@ -151,7 +183,7 @@ class SoftmaxRun final : public Runnable {
       sources_[static_cast<std::size_t>(rank)] = source_of(rank, first_row(own), count);
     PartialRows target = merges_into_result_ ? result_ : block(step.target, count);
     if (target.statistic == nullptr) target.statistic = merged_statistics_.data();
-    merge_rows(kind_, dim_, target, sources_, 0, count, weights_);
+    merge_rows(kind_, dim_, target, sources_, 0, count, scratch_, stores_);
   }
 
   PartialRows source_of(int rank, std::int64_t first, std::int64_t count) const {
@@ -175,11 +207,21 @@ class SoftmaxRun final : public Runnable {
 
   void copy_result(const Compute& step) {
     if (merges_into_result_) return;
+    if (rule_.leaves_results) return point_to(step);
     if (gathers() && step.op.block == program.slice.rank) merge_all_statistics();
     if (step.op.bytes == 0) return;
     auto* const from = step.view != nullptr ? const_cast<std::byte*>(step.view->data) : step.slot;
     const std::int64_t count = row_count(step.op.block);
-    copy_rows(block(from, count), advanced(result_, first_row(step.op.block)), count, dim_, kind_.form);
+    copy_rows(block(from, count), advanced(result_, first_row(step.op.block)), count, dim_, kind_.form,
+              stores_);
+  }
+
+  void point_to(const Compute& step) {
+    auto* const from = step.view != nullptr ? const_cast<std::byte*>(step.view->data) : step.slot;
+    const std::int64_t count = row_count(step.op.block);
+    for (MergedRows::Part& part : parts_) {
+      if (part.owner == step.op.block) part.rows = partial_at(from, count, dim_, partial_.dtype, kind_);
+    }
   }
 
   // Every rank has all statistics, so their merge need not travel: the same bits as the owners'.
@@ -190,7 +232,7 @@ class SoftmaxRun final : public Runnable {
       source.statistic_stride = per_row();
       source.pair_stride = 1;
     }
-    merge_rows(kind_, 0, result_, sources_, 0, rows_, weights_);
+    merge_rows(kind_, 0, result_, sources_, 0, rows_, scratch_);
   }
 
   static constexpr std::size_t kFirstInbox = 2;
@@ -213,10 +255,17 @@ class SoftmaxRun final : public Runnable {
   float* gathered_ = nullptr;
   std::vector<float> merged_statistics_;  ///< of the own slice, not needed any more once it is merged
   std::vector<PartialRows> sources_;      ///< scratch of merge()
-  std::vector<float> weights_;
+  MergeScratch scratch_{static_cast<std::size_t>(rule_.ranks)};
+  SharedCopy shared_copy_;
+  MergeStores stores_ = MergeStores::cached;
+  std::vector<MergedRows::Part> parts_;  ///< with leaves_results
 };
 
 }  // namespace
+
+std::span<const MergedRows::Part> parts_of(const Runnable& runnable) {
+  return static_cast<const SoftmaxRun&>(runnable).parts();
+}
 
 Result<std::shared_ptr<Runnable>> make_softmax_run(Channel& channel, const SoftmaxCall& call,
                                                    const Descriptor& common) {

@@ -117,6 +117,17 @@ PartialRows rows_in_block(std::byte* block, std::int64_t rows, std::int64_t dim,
           .pair_stride = 1};
 }
 
+SoftmaxPartial partial_at(std::byte* block, std::int64_t rows, std::int64_t dim, DType dtype,
+                          MergeKind kind) {
+  const PartialRows at = rows_in_block(block, rows, dim, dtype, kind.form);
+  return {.form = kind.form,
+          .base = kind.base,
+          .out = TensorView::contiguous(at.out, dtype, {rows, dim}),
+          .statistic = kind.form == PartialForm::normalised
+                           ? TensorView::contiguous(at.statistic, DType::float32, {rows})
+                           : TensorView::contiguous(at.statistic, DType::float32, {rows, 2})};
+}
+
 }  // namespace collectives
 
 std::size_t SoftmaxPartial::bytes_needed(std::int64_t rows, std::int64_t dim, DType dtype, PartialForm form) {
@@ -140,14 +151,7 @@ Result<SoftmaxPartial> SoftmaxPartial::in(const Window& window, std::int64_t row
     return Status::invalid_argument(concat("softmax partial of ", rows, " rows of ", dim, " ", name_of(dtype),
                                            " needs ", needed, " bytes, the window has ", window.bytes()));
   }
-  const collectives::PartialRows at = collectives::rows_in_block(window.data(), rows, dim, dtype, form);
-  const auto statistic = form == PartialForm::normalised
-                             ? TensorView::contiguous(at.statistic, DType::float32, {rows})
-                             : TensorView::contiguous(at.statistic, DType::float32, {rows, 2});
-  return SoftmaxPartial{.form = form,
-                        .base = LogBase::e,
-                        .out = TensorView::contiguous(at.out, dtype, {rows, dim}),
-                        .statistic = statistic};
+  return collectives::partial_at(window.data(), rows, dim, dtype, {form, LogBase::e});
 }
 
 Status merge_softmax_partials(const SoftmaxPartial& target, std::span<const SoftmaxPartial> sources) {
@@ -163,9 +167,9 @@ Status merge_softmax_partials(const SoftmaxPartial& target, std::span<const Soft
     RINGCOMM_TRY(collectives::check_aliasing(target, "target", sources[k], name));
     rows.push_back(collectives::rows_of(sources[k]));
   }
-  std::vector<float> weights(sources.size());
+  collectives::MergeScratch scratch(sources.size());
   collectives::merge_rows({target.form, target.base}, target.dim(), collectives::rows_of(target), rows, 0,
-                          target.rows(), weights);
+                          target.rows(), scratch);
   return {};
 }
 

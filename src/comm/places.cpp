@@ -61,7 +61,16 @@ struct Home {
 struct Answer {
   Place place;
   MeasuredSpeeds speeds;
+  std::uint64_t cache_bytes = 0;
 };
+
+/// 32 MiB where the system does not say.
+std::uint64_t last_cache_bytes() {
+  for (const int name : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
+    if (const long bytes = ::sysconf(name); bytes > 0) return static_cast<std::uint64_t>(bytes);
+  }
+  return std::uint64_t{32} << 20;
+}
 
 Home home_of(const TopologyWish& wish) {
   std::string host = read_small_file("/proc/sys/kernel/random/boot_id", 64);
@@ -180,11 +189,12 @@ Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, co
     log(LogLevel::warn, "the description of this host names no CPUs: ranks are placed by the live ones");
   if (cores.empty()) cores = discover_cores();
   agreement.placement = parent != nullptr ? parent->placement : spread(cores, homes, rank);
-  const Answer mine{place_of(agreement.placement, cores, homes[rank].host), wish.speeds};
+  const Answer mine{place_of(agreement.placement, cores, homes[rank].host), wish.speeds, last_cache_bytes()};
   if (wish.machine) agreement.placement = usable(std::move(agreement.placement));
   RINGCOMM_TRY_ASSIGN(const auto answers, gather(group, mine, deadline));
   for (const Answer& answer : answers) agreement.places.push_back(answer.place);
   agreement.speeds = answers.front().speeds;
+  agreement.cache_bytes = answers.front().cache_bytes;
   if (wish.keeps_rank_order) {
     agreement.ring_order.resize(agreement.places.size());
     std::iota(agreement.ring_order.begin(), agreement.ring_order.end(), 0);

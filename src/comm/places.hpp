@@ -56,6 +56,7 @@ struct Agreement {
   std::vector<Place> places{};    ///< [ranks]
   std::vector<int> ring_order{};  ///< [ranks] a permutation
   MeasuredSpeeds speeds{};        ///< rank 0's
+  std::uint64_t cache_bytes = 0;  ///< rank 0's last cache
   JobIdentity identity{};
 };
 

@@ -109,6 +109,25 @@ TEST(CollectivesAllocationTest, RepeatedSoftmaxAllReducesAllocateNothing) {
   }
 }
 
+TEST(CollectivesAllocationTest, RepeatedMergesReadInPlaceAllocateNothing) {
+  for (const bool is_private : {false, true}) {
+    EXPECT_EQ(allocations_of([&](Communicator& comm, const auto& next_round) -> Status {
+                RINGCOMM_TRY_ASSIGN(const Window window, comm.allocate(SoftmaxPartial::bytes_needed(64, 64)));
+                RINGCOMM_TRY_ASSIGN(SoftmaxPartial partial, SoftmaxPartial::in(window, 64, 64));
+                std::vector<float> own(64 * 64);
+                if (is_private) partial.out.data = own.data();
+                for (int i = 0; i < kRoundsInAll; ++i) {
+                  RINGCOMM_TRY_ASSIGN(MergedRows rows, softmax_all_reduce_in_place(comm.channel(), partial));
+                  RINGCOMM_TRY(expect(rows.parts().size() == 2, "not two-shot"));
+                  RINGCOMM_TRY(rows.release());
+                  next_round();
+                }
+                return {};
+              }),
+              0);
+  }
+}
+
 TEST(CollectivesAllocationTest, RepeatedReductionsAndExchangesAllocateNothing) {
   for (const std::int64_t count : {64, 4096}) {  // one round, and two
     EXPECT_EQ(

@@ -55,5 +55,20 @@ TEST(PackTest, AnyStridesGiveTheRowMajorElementsAndBack) {
   }
 }
 
+TEST(PackTest, ASharedCopyIsExactHoweverItIsMade) {
+  collectives::SharedCopy copier;
+  for (const std::size_t bytes : {0U, 1U, 16383U, 16384U, 16385U, 100001U, (16U << 20) + 3U}) {
+    std::vector<std::byte> source(bytes + 8);
+    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 7 + i / 251);
+    for (int repeat = 0; repeat < (bytes > 200000 ? 1 : 20); ++repeat) {
+      std::vector<std::byte> target(bytes + 8, std::byte{0xee});
+      copier.copy(target.data() + 3, source.data() + 1, bytes);
+      EXPECT_TRUE(std::equal(target.begin() + 3, target.end() - 5, source.begin() + 1));
+      EXPECT_EQ(target[2], std::byte{0xee});
+      EXPECT_EQ(target[bytes + 3], std::byte{0xee});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ringcomm

@@ -3,6 +3,8 @@
 // are compared where the contract promises bits: slices, in place, empty rows.
 #include "collectives/softmax_merge.hpp"
 
+#include "collectives/merge_kernels.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -233,16 +235,16 @@ TEST_P(SoftmaxMergeCase, SlicesGiveTheBitsOfTheWhole) {
     parts.push_back(random_rows(kRows, kDim, dtype, form, k));
     sources.push_back(collectives::rows_of(parts.back().view()));
   }
-  std::vector<float> weights(3);
+  collectives::MergeScratch scratch(3);
   Rows whole(kRows, kDim, dtype, form);
   collectives::merge_rows({form, LogBase::e}, kDim, collectives::rows_of(whole.view()), sources, 0, kRows,
-                          weights);
+                          scratch);
   for (const std::int64_t slices : {2, 3, 5, 13, 20}) {
     Rows cut(kRows, kDim, dtype, form);
     for (std::int64_t s = 0; s < slices; ++s) {
       const std::int64_t first = s * kRows / slices;
       collectives::merge_rows({form, LogBase::e}, kDim, collectives::rows_of(cut.view()), sources, first,
-                              (s + 1) * kRows / slices - first, weights);
+                              (s + 1) * kRows / slices - first, scratch);
     }
     EXPECT_EQ(std::memcmp(cut.payload.data(), whole.payload.data(), whole.payload.size()), 0);
     EXPECT_EQ(std::memcmp(cut.statistic.data(), whole.statistic.data(), whole.statistic.size() * 4), 0);
@@ -262,6 +264,70 @@ TEST_P(SoftmaxMergeCase, TargetMayBeAnyOfTheSources) {
     EXPECT_EQ(std::memcmp(parts[place].payload.data(), apart.payload.data(), apart.payload.size()), 0);
     EXPECT_EQ(parts[place].statistic, apart.statistic);
   }
+}
+
+TEST_P(SoftmaxMergeCase, EveryInstructionLevelGivesTheSameBits) {
+  const DType dtype = GetParam().dtype;
+  const PartialForm form = GetParam().form;
+  const auto all = collectives::merge_kernels();
+  ASSERT_EQ(all.back().name, "portable");
+  for (const LogBase base : {LogBase::e, LogBase::two}) {
+    for (const auto& shape :
+         {std::array{1, 1, 2}, {40, 128, 2}, {17, 300, 3}, {33, 129, 5}, {16, 16, 1}, {5, 0, 2}}) {
+      const std::int64_t rows = shape[0];
+      const std::int64_t dim = shape[1];
+      const int ways = shape[2];
+      std::vector<Rows> parts;
+      std::vector<collectives::PartialRows> sources;
+      parts.reserve(static_cast<std::size_t>(ways));
+      for (int k = 0; k < ways; ++k) {
+        parts.push_back(random_rows(rows, dim, dtype, form, static_cast<std::uint32_t>(7 * rows + k)));
+        parts.back().statistic[0] = k == 0 ? kNaN : parts.back().statistic[0];
+        sources.push_back(collectives::rows_of(parts.back().view()));
+      }
+      collectives::MergeScratch scratch(sources.size());
+      const auto merged_by = [&](const collectives::MergeKernels& kernels, collectives::MergeStores stores) {
+        Rows merged(rows, dim, dtype, form);
+        collectives::merge_rows({form, base}, dim, collectives::rows_of(merged.view()), sources, 0, rows,
+                                scratch, stores, kernels);
+        return merged;
+      };
+      const Rows expected = merged_by(all.back(), collectives::MergeStores::cached);
+      EXPECT_TRUE(std::isnan(expected.statistic[form == PartialForm::normalised ? 0 : 1]));
+      for (const collectives::MergeKernels& kernels : all) {
+        for (const auto stores :
+             {collectives::MergeStores::cached, collectives::MergeStores::around_caches}) {
+          const Rows merged = merged_by(kernels, stores);
+          EXPECT_EQ(std::memcmp(merged.statistic.data(), expected.statistic.data(),
+                                merged.statistic.size() * sizeof(float)),
+                    0)
+              << kernels.name << " rows " << rows << " dim " << dim;
+          EXPECT_TRUE(merged.payload == expected.payload)
+              << kernels.name << " rows " << rows << " dim " << dim;
+        }
+      }
+    }
+  }
+}
+
+// The portable level alone could be wrong with the others: its exponential and logarithm against double.
+TEST(SoftmaxMergeTest, WeightsAndSumsAreRightToTwoUnits) {
+  const auto weight_of = [](float x, LogBase base) {  // of a payload 1 beside a payload 0 whose weight is 1
+    const Pair merged = merge_pair({1, x}, {0, 0}, base);
+    return std::pair{static_cast<double>(merged.out), static_cast<double>(merged.lse)};
+  };
+  for (float x = -87; x <= 0; x += 0.37F) {
+    for (const LogBase base : {LogBase::e, LogBase::two}) {
+      const double weight =
+          base == LogBase::e ? std::exp(static_cast<double>(x)) : std::exp2(static_cast<double>(x));
+      const auto [out, lse] = weight_of(x, base);
+      EXPECT_NEAR(out, weight / (1 + weight), 4e-7 * weight / (1 + weight)) << x;
+      const double expected = base == LogBase::e ? std::log1p(weight) : std::log2(1 + weight);
+      EXPECT_NEAR(lse, expected, 1.5e-7) << x;
+    }
+  }
+  EXPECT_GT(weight_of(-100, LogBase::e).first, 0) << "weights are subnormal before they are 0";
+  EXPECT_EQ(weight_of(-110, LogBase::e).first, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(, SoftmaxMergeCase,

@@ -72,8 +72,8 @@ inline Case barrier_case(const BarrierRule& rule) {
 inline Case softmax_case(const SoftmaxRule& rule) {
   constexpr const char* kNames[] = {" one-shot", " two-shot", " packed", " gather-stats", " doubling"};
   Case c{concat("softmax ranks ", rule.ranks, rule.access == Access::direct_read ? " direct" : " messages",
-                kNames[static_cast<int>(rule.algorithm)], rule.is_scattered ? " scattered" : "", " rows ",
-                rule.rows),
+                kNames[static_cast<int>(rule.algorithm)], rule.is_scattered ? " scattered" : "",
+                rule.leaves_results ? " left" : "", " rows ", rule.rows),
          slices_of(rule, softmax_slice),
          {}};
   const bool is_one_shot = rule.algorithm == MergeAlgorithm::one_shot;
@@ -165,6 +165,10 @@ inline std::vector<SoftmaxRule> softmax_forms(int ranks, Access access, std::uin
     rule.statistic_bytes = 4;
     if (is_whole && ranks == 1 && algorithm != MergeAlgorithm::one_shot) continue;
     forms.push_back(rule);
+    if (algorithm != MergeAlgorithm::gather_stats && algorithm != MergeAlgorithm::recursive_doubling) {
+      forms.push_back(rule);
+      forms.back().leaves_results = true;
+    }
     if (is_whole) continue;
     rule.is_scattered = true;
     forms.push_back(rule);

@@ -142,6 +142,32 @@ TEST(SoftmaxRuleTest, ImpossibleRulesAreRefusedByName) {
   refused(rule, "statistics of 9 bytes in a row of 8");
 }
 
+TEST(SoftmaxRuleTest, ResultsThatAreLeftAreHeldUntilAllHaveBeenRead) {
+  SoftmaxRule rule{.ranks = 3, .rows = 7, .row_bytes = 8, .leaves_results = true};
+  const RankPlan slice = softmax_slice(rule, 1).value();
+  const auto position = [&](OpKind kind, int step, bool is_last) {
+    const auto matches = [&](const Op& op) {
+      return op.kind == kind && op.step == step && (kind != OpKind::compute || op.peer != kNone);
+    };
+    const auto found = is_last
+                           ? std::ranges::find_if(slice.ops.rbegin(), slice.ops.rend(), matches).base() - 1
+                           : std::ranges::find_if(slice.ops, matches);
+    return found - slice.ops.begin();
+  };
+  EXPECT_LT(position(OpKind::take, 1, true), position(OpKind::compute, 1, false));
+  EXPECT_LT(position(OpKind::compute, 1, true), position(OpKind::release, 1, false));
+  EXPECT_LT(position(OpKind::release, 1, true), position(OpKind::reclaim, 1, false));
+  EXPECT_EQ(position(OpKind::reclaim, 1, true), static_cast<std::ptrdiff_t>(slice.ops.size()) - 1);
+  SoftmaxRule copied = rule;
+  copied.leaves_results = false;
+  EXPECT_NE(softmax_slice(copied, 1).value().signature, slice.signature);
+  rule.is_scattered = true;
+  EXPECT_EQ(softmax_slice(rule, 0).status().code(), StatusCode::invalid_argument);
+  rule.is_scattered = false;
+  rule.algorithm = MergeAlgorithm::gather_stats;
+  EXPECT_EQ(softmax_slice(rule, 0).status().code(), StatusCode::invalid_argument);
+}
+
 /// The verifier sees a pair that was never exchanged.
 TEST(SoftmaxRuleTest, AMissingRoundIsSeen) {
   SoftmaxRule rule{.ranks = 4, .algorithm = MergeAlgorithm::recursive_doubling, .rows = 2, .row_bytes = 8};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -83,6 +84,44 @@ struct SoftmaxAllReduceOptions {
 /// packed_all_to_all and memory outside windows pack S first.
 Result<Work> softmax_all_reduce(Channel& channel, const SoftmaxPartial& partial, const SoftmaxPartial& result,
                                 const SoftmaxAllReduceOptions& options = {});
+
+/// Merged rows where the members that merged them left them: read only, and valid until release(), this
+/// object's destruction or this rank's next operation on the channel, whichever comes first.
+class MergedRows {
+ public:
+  struct Part {
+    int owner = 0;               ///< member that merged these rows
+    std::int64_t first_row = 0;  ///< of its partials
+    SoftmaxPartial rows;         ///< contiguous
+  };
+  MergedRows() = default;
+  MergedRows(MergedRows&& other) noexcept = default;
+  MergedRows& operator=(MergedRows&& other) noexcept;
+  ~MergedRows();
+
+  /// By rows, without gaps: together all rows of the partials. Parts without rows are left out.
+  std::span<const Part> parts() const { return parts_; }
+  /// Hands the peers' rows back; waits for nobody. The owners wait for it in their next operation on this
+  /// channel, so that a rank that goes on without one should release early.
+  Status release();
+
+ private:
+  friend Result<MergedRows> softmax_all_reduce_in_place(Channel& channel, const SoftmaxPartial& partial,
+                                                        const SoftmaxAllReduceOptions& options);
+  std::span<const Part> parts_;
+  std::weak_ptr<void> channel_;  ///< what collectives keep with it; gone with it
+  std::uint64_t loan_ = 0;
+};
+
+/// softmax_all_reduce() without a last copy: every member merges its share of the rows (of a few KiB: all)
+/// into the communicator's arena, and all read the shares in place. The bits are softmax_all_reduce()'s.
+///
+/// @param partial  as there.
+/// @param options  one_shot, two_shot, packed_all_to_all or automatic; no stream.
+/// Errors: as softmax_all_reduce; invalid_argument for a stream or another algorithm.
+/// Cost: two_shot reads S and writes S/N on each rank; S/N of arena for each shape in use.
+Result<MergedRows> softmax_all_reduce_in_place(Channel& channel, const SoftmaxPartial& partial,
+                                               const SoftmaxAllReduceOptions& options = {});
 
 /// What a member keeps of the merged rows.
 enum class MergeScatter : std::uint8_t {

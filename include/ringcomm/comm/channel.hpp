@@ -68,6 +68,8 @@ class Channel {
   /// Measured costs (RINGCOMM_COSTS on rank 0) say that relaying blocks is faster here than reading each in
   /// place.
   bool prefers_relay() const;
+  /// Of the last cache, as rank 0 sees its own: the same on all members.
+  std::uint64_t cache_bytes() const;
   /// What open_channel() was given.
   const ChannelOptions& options() const;
 

@@ -111,6 +111,10 @@ struct SoftmaxRule {
   std::uint64_t statistic_bytes = 0;    ///< of row_bytes; gather_stats only
   std::vector<std::uint64_t> counts{};  ///< [ranks] rows that rank r merges; empty: as two_shot says
   bool is_scattered = false;            ///< not with one_shot and recursive_doubling
+  /// Merged rows are read where they lie: the results of all peers are taken, then come all copy_results, and
+  /// only then the releases and reclaims of results. With one_shot, two_shot and packed_all_to_all; not
+  /// scattered.
+  bool leaves_results = false;
 };
 Result<RankPlan> softmax_slice(const SoftmaxRule& rule, int rank);
 

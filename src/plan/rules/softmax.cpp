@@ -61,8 +61,12 @@ class SoftmaxSlice : ExchangeSlice {
     if (shares_results()) send_results();
     // Results may lie where the partial lies: nothing is written before its last reader has given it back.
     ops_.insert(ops_.end(), reclaims_of_partial.begin(), reclaims_of_partial.end());
-    copy_result(partial_step_, rank_);
-    if (shares_results()) copy_results();
+    if (rule_.leaves_results && shares_results() && is_direct()) {
+      view_results();
+    } else {
+      copy_result(partial_step_, rank_);
+      if (shares_results()) copy_results();
+    }
     ops_.insert(ops_.end(), reclaims_.begin(), reclaims_.end());
     return std::move(ops_);
   }
@@ -162,6 +166,16 @@ class SoftmaxSlice : ExchangeSlice {
     }
   }
 
+  void view_results() {
+    const std::int32_t step = partial_step_ + 1;
+    for (int distance = 1; distance < rule_.ranks; ++distance)
+      accept_rows(step, from(distance), rows_of(from(distance)).bytes);
+    copy_result(partial_step_, rank_);
+    for (int distance = 1; distance < rule_.ranks; ++distance) copy_result(step, from(distance));
+    for (int distance = 1; distance < rule_.ranks; ++distance)
+      give_back(step, from(distance), rows_of(from(distance)).bytes);
+  }
+
   const SoftmaxRule& rule_;
   std::uint64_t unit_bytes_;   ///< of a row in the exchange of partials
   std::int32_t partial_step_;  ///< of that exchange
@@ -181,6 +195,11 @@ Status check_rule(const SoftmaxRule& rule, std::string_view what) {
   if (rule.is_scattered &&
       (rule.algorithm == MergeAlgorithm::one_shot || rule.algorithm == MergeAlgorithm::recursive_doubling))
     return Status::invalid_argument(concat(what, ": one_shot and recursive_doubling give all rows to all"));
+  if (rule.leaves_results && (rule.is_scattered || rule.algorithm == MergeAlgorithm::gather_stats ||
+                              rule.algorithm == MergeAlgorithm::recursive_doubling)) {
+    return Status::invalid_argument(
+        concat(what, ": results are left in place by one_shot, two_shot and packed_all_to_all to all ranks"));
+  }
   if (rule.counts.empty()) return {};
   std::uint64_t sum = 0;
   for (const std::uint64_t count : rule.counts) {
@@ -210,6 +229,7 @@ Result<RankPlan> softmax_slice(const SoftmaxRule& rule, int rank) {
   signature.add(op).add(rule.ranks).add(rule.access).add(rule.algorithm);
   signature.add(rule.rows).add(rule.row_bytes).add(rule.statistic_bytes);
   for (const std::uint64_t count : rule.counts) signature.add(count);
+  if (rule.leaves_results) signature.add(rule.leaves_results);
   if (rule.algorithm == MergeAlgorithm::recursive_doubling)
     return doubling_slice(rule, rank, signature.value());
   SoftmaxSlice slice(rule, rank);

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#define RINGCOMM_MERGE_BYTES 32
+#include "collectives/merge_level.hpp"
+
+namespace ringcomm::inline v0::collectives {
+
+MergeKernels merge_kernels_avx2() { return {"avx2", merge_statistics, merge_row}; }
+
+}  // namespace ringcomm::inline v0::collectives
