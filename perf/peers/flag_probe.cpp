@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far apart the first two CPUs are right now: a lockstep exchange of one flag for a millisecond. Virtual
 // machines move their CPUs between core complexes, which changes every other figure by 3 to 10 times.
-#include <sched.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -10,26 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "bind.hpp"
+
 namespace ringcomm::perf::peers {
 namespace {
-
-std::vector<int> allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof(allowed), &allowed);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
-void bind_to(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  sched_setaffinity(0, sizeof(one), &one);
-}
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(

@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "read_all.hpp"
+
 namespace ringcomm::perf::peers {
 
 /// The same work as one of ringcomm's operations, in plain MPI.
@@ -40,7 +42,7 @@ inline int size() {
 /// MPI_Init, this rank bound to CPU rank % CPUs, then samples until the input ends. The program's exit code.
 int serve(int* argc, char*** argv, const char* name, Peer& peer);
 
-/// Reads every cache line once, as ringcomm-perf's ring_rotate does.
-std::uint64_t read_all(const std::byte* data, std::size_t bytes);
+/// Whether the command line has this word.
+bool has_flag(int argc, char** argv, const char* flag);
 
 }  // namespace ringcomm::perf::peers

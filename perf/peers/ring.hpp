@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One hop round the ring into a private block, then the first read of it: both MPI forms share this.
+// One hop round the ring into a private block, then (without --no-read) the first read of it: both MPI forms
+// share this.
 #pragma once
 
 #include <cstring>
@@ -10,6 +11,7 @@ namespace ringcomm::perf::peers {
 
 class Ring : public Peer {
  public:
+  Ring(int argc, char** argv) : has_read_(!has_flag(argc, argv, "--no-read")) {}
   std::size_t prepare(std::size_t bytes) override {
     bytes_ = bytes / 64 * 64;
     sent_ = std::make_unique<std::byte[]>(bytes_);
@@ -25,7 +27,7 @@ class Ring : public Peer {
   }
   void run() override {
     exchange();
-    sink_ = sink_ + read_all(received_.get(), bytes_);
+    if (has_read_) sink_ = sink_ + read_all(received_.get(), bytes_);
   }
   std::int64_t count_wrong() override {
     std::int64_t wrong = 0;
@@ -49,6 +51,7 @@ class Ring : public Peer {
   std::uint64_t word(int owner, std::size_t index) const {
     return (static_cast<std::uint64_t>(owner) << 56) ^ (round_ << 40) ^ (index * 0x9e3779b97f4a7c15U >> 24);
   }
+  bool has_read_;
   std::uint64_t round_ = 0;
   volatile std::uint64_t sink_ = 0;
 };

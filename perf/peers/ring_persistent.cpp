@@ -7,6 +7,7 @@ namespace {
 
 class PersistentRing final : public Ring {
  public:
+  using Ring::Ring;
   std::size_t prepare(std::size_t bytes) override {
     release();
     const std::size_t rounded = Ring::prepare(bytes);
@@ -35,6 +36,6 @@ class PersistentRing final : public Ring {
 }  // namespace ringcomm::perf::peers
 
 int main(int argc, char** argv) {
-  ringcomm::perf::peers::PersistentRing ring;
+  ringcomm::perf::peers::PersistentRing ring(argc, argv);
   return ringcomm::perf::peers::serve(&argc, &argv, "MPI_Startall", ring);
 }

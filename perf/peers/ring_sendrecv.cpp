@@ -6,6 +6,9 @@ namespace ringcomm::perf::peers {
 namespace {
 
 class SendrecvRing final : public Ring {
+ public:
+  using Ring::Ring;
+
  protected:
   void exchange() override {
     MPI_Sendrecv(sent_.get(), static_cast<int>(bytes_), MPI_BYTE, next(), 0, received_.get(),
@@ -17,6 +20,6 @@ class SendrecvRing final : public Ring {
 }  // namespace ringcomm::perf::peers
 
 int main(int argc, char** argv) {
-  ringcomm::perf::peers::SendrecvRing ring;
+  ringcomm::perf::peers::SendrecvRing ring(argc, argv);
   return ringcomm::perf::peers::serve(&argc, &argv, "MPI_Sendrecv", ring);
 }
