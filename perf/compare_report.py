@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""perf/compare's results for people, and as rows of JSON."""
+
+import compare_core as core
+
+
+def cell_rows(cells, experiments):
+    """[{experiment, placement, size, label, contenders: {name: {median, spread_pct, ...}}}] of everything that was measured;
+    numbers are the answers' "us", or "share" where they have no time."""
+    rows = []
+    for (name, place, size), cell in sorted(cells.items()):
+        contenders = {}
+        for contender in cell:
+            for key in ("us", "share"):
+                values = core.values_of(cell, contender, key)
+                if values:
+                    contenders[contender] = {**core.summarise(list(values.values())), "field": key}
+                    break
+        rows.append({"experiment": name, "placement": place, "size": size, "label": experiments[name].size_name(size),
+                     "contenders": contenders})
+    return rows
+
+
+def number(value):
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def shortened(reason, most=90):
+    """The whole reasons are in the JSON, and above the table."""
+    return reason if len(reason) <= most else reason[:most - 3] + "..."
+
+
+def bound(entry, key):
+    return "-" if entry[key] is None else f"{entry['sense']} {number(entry[key])}"
+
+
+def goal_lines(entries):
+    lines = [f"{'goal':<30}{'CPUs':<6}{'ratio':>9}{'spread %':>10}{'least':>10}{'aim':>10}  verdict"]
+    for entry in entries:
+        ratio = "-" if entry["ratio"] is None else f"{number(entry['ratio'])} {entry['unit']}"
+        lines.append(f"{entry['name']:<30}{entry['placement'] or '-':<6}{ratio:>9}{number(entry['spread']):>10}{bound(entry, 'least'):>10}"
+                     f"{bound(entry, 'aim'):>10}  {core.verdict(entry)}: {entry['memory']}; {shortened(entry['reason'])}")
+    return lines
+
+
+def table_lines(cells):
+    """One block per experiment and placement: contenders down, sizes across."""
+    lines, groups = [], {}
+    for cell in cells:
+        groups.setdefault((cell["experiment"], cell["placement"]), []).append(cell)
+    for (name, place), group in groups.items():
+        group.sort(key=lambda cell: cell["size"])
+        contenders = list(dict.fromkeys(one for cell in group for one in cell["contenders"]))
+        wide = max([len(one) for one in contenders] + [12]) + 2
+        fields = {one["field"] for cell in group for one in cell["contenders"].values()}
+        unit = "share of the peak" if fields == {"share"} else "us"
+        lines += ["#", f"# {name}, CPUs {place}: medians, {unit}",
+                  "#" + " " * (wide - 1) + "".join(f"{cell['label']:>13}" for cell in group)]
+        for contender in contenders:
+            values = [cell["contenders"].get(contender) for cell in group]
+            lines.append(f"{contender:<{wide}}" + "".join(f"{number(one['median']) if one else '-':>13}" for one in values))
+    return lines
+
+
+def text(results):
+    machine = results["machine"]
+    versions = [text for text in (machine["open_mpi"], machine["mpich"], machine["ucx"]) if text]
+    lines = [f"# {machine['cpu']}, {machine['cpus']} CPUs; {machine['system']}", f"# {'; '.join(versions) or 'no MPI, no UCX'}",
+             f"# ringcomm's kernels: {machine['dispatch'] or 'not asked'}",
+             f"# {results['rounds']} rounds; ratios of medians; spread: middle half of the rounds' ratios. Inputs are freshly written, untimed."]
+    if results["quick"]:
+        lines.append("# --quick: one call a row on a machine that may be busy. These figures say only that it ran.")
+    lines += table_lines(results["cells"])
+    if results["raw_ucx"]:
+        rows = ", ".join(f"{core.format_size(row['size'])}: {row['GB/s']} GB/s" for row in results["raw_ucx"]["rows"])
+        lines += ["#", f"# raw UCX, one way, tag_bw over posix and cma: {rows or results['raw_ucx']['reason']}"]
+    reasons = dict.fromkeys(reason for one in results["experiments"].values() for reason in one["left_out"].values())
+    lines += ["#", *(f"# left out: {reason}" for reason in reasons)] if reasons else []
+    lines += ["#", *goal_lines(results["goals"]), "#",
+              f"# Dropped (the CPUs moved during the sample): {results['dropped']} of {results['samples']}",
+              f"# Out of bounds values : {results['wrong']} {'OK' if results['wrong'] == 0 else 'FAILED'}"]
+    lines += [f"# failed: {name}" for name in results["failed"]]
+    return "\n".join(lines)
+
+
+def listing(goals, experiments):
+    lines = []
+    for name, experiment in experiments.items():
+        lines.append(f"{name}: " + ", ".join(experiment.size_name(size) for size in experiment.sizes))
+        lines += [f"  with {contender.name}" for contender in experiment.contenders]
+        for goal in goals:
+            if goal.experiment == name:
+                sense = ">=" if goal.at_least else "<="
+                lines.append(f"  goal {goal.name}: {goal.text} ({goal.memory}); least {sense} {goal.least}, aim {sense} {goal.aim} {goal.unit}")
+    return "\n".join(lines)
