@@ -17,7 +17,7 @@ def osu(contender, size, iterations, options):
     """Median microseconds of the plain loop under this contender's library."""
     command = [*contender.launcher, str(options.bin / contender.program), str(size), str(iterations)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=options.seconds,
-                            env={**os.environ, **run.ROOT_MAY_RUN, **contender.environment})
+                            env={**os.environ, **run.ROOT_MAY_RUN, **run.autogroup(), **contender.environment})
     try:
         return json.loads(answer.stdout.strip().splitlines()[-1])["us"]
     except (ValueError, IndexError, KeyError) as error:

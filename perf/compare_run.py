@@ -16,6 +16,15 @@ NOT_AVAILABLE, USAGE = 5, 6  # exit codes of a program that cannot do what it is
 ROOT_MAY_RUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
 
 
+def autogroup():
+    """The scheduler's nice value of this session, for ranks whose launcher gives them a session of their own."""
+    try:
+        with open("/proc/self/autogroup", encoding="ascii") as file:
+            return {"RINGCOMM_COMPARE_AUTOGROUP": file.read().split("nice", 1)[1].strip()}
+    except (OSError, IndexError):
+        return {}
+
+
 class ContenderFailed(Exception):
     pass
 
@@ -88,7 +97,7 @@ def start(contender, options):
         raise ContenderMissing(f"{contender.name}: {contender.launcher[0]} is not installed")
     if not program.exists():
         raise ContenderMissing(f"{contender.name}: {contender.program} is not in {options.bin}")
-    return Child(contender.name, contender.command(options.bin), {**ROOT_MAY_RUN, **contender.environment})
+    return Child(contender.name, contender.command(options.bin), {**ROOT_MAY_RUN, **autogroup(), **contender.environment})
 
 
 class Progress:

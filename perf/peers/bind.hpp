@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPUs that this process may use, and a thread on one of them.
+// The CPUs that this process may use, a thread on one of them, and their share of it.
 #pragma once
 
 #include <sched.h>
 
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace ringcomm::perf::peers {
@@ -31,6 +33,17 @@ inline void bind_to(int cpu) {
 inline void bind_rank(int rank) {
   const std::vector<int> cpus = allowed_cpus();
   if (!cpus.empty()) bind_to(cpus[static_cast<std::size_t>(rank) % cpus.size()]);
+}
+
+/// The scheduler's weight of perf/compare's session, where a launcher (MPICH's) gave the ranks a session of
+/// their own. Without the right to do so nothing changes.
+inline void take_priority() {
+  const char* const nice = std::getenv("RINGCOMM_COMPARE_AUTOGROUP");
+  if (nice == nullptr) return;
+  if (std::FILE* const group = std::fopen("/proc/self/autogroup", "w"); group != nullptr) {
+    std::fputs(nice, group);
+    std::fclose(group);
+  }
 }
 
 }  // namespace ringcomm::perf::peers

@@ -15,6 +15,7 @@ namespace {
 
 int run(int argc, char** argv) {
   constexpr int kWarmUp = 5;
+  take_priority();
   MPI_Init(&argc, &argv);
   bind_rank(rank());
   const std::size_t bytes = argc > 1 ? std::strtoull(argv[1], nullptr, 10) / 64 * 64 : 65536;

@@ -39,6 +39,7 @@ bool has_flag(int argc, char** argv, const char* flag) {
 }
 
 int serve(int* argc, char*** argv, const char* name, Peer& peer) {
+  take_priority();
   MPI_Init(argc, argv);
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
