@@ -23,7 +23,7 @@ class Experiment:
     size_name: typing.Callable = core.format_size
 
     def sizes_of(self, options):
-        return self.quick_sizes if options.quick else tuple(options.sizes or self.sizes)
+        return tuple(options.sizes or (self.quick_sizes if options.quick else self.sizes))
 
 
 @dataclasses.dataclass(frozen=True)
