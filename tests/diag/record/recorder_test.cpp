@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::WritingRank;
 
-constexpr RecordIdentity kAlone{.job = 7, .communicator = 3};
+const RecordIdentity kAlone{.job = 7, .communicator = 3};
 
 struct RecorderTest : testing::Test {
   test::TempDir folder;
