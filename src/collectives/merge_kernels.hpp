@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "collectives/softmax_merge.hpp"
+#include "ringcomm/core/cpu_dispatch.hpp"
 
 namespace ringcomm::inline v0::collectives {
 
@@ -43,7 +44,9 @@ struct MergeKernels {
 
 /// All that run on this CPU, best first; never empty. For tests and measurements.
 std::span<const MergeKernels> merge_kernels();
-/// The first of them that RINGCOMM_DISPATCH allows.
+/// The best of them that a forced level allows.
+const MergeKernels& merge_kernels_for(CpuLevel level);
+/// The first of them, or what RINGCOMM_DISPATCH allows.
 const MergeKernels& best_merge_kernels();
 
 MergeKernels merge_kernels_portable();

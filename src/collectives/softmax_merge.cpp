@@ -184,12 +184,21 @@ std::span<const MergeKernels> merge_kernels() {
   return std::span(all).subspan(first);
 }
 
+const MergeKernels& merge_kernels_for(CpuLevel level) {
+  const auto all = merge_kernels();
+  if (level == CpuLevel::scalar) return all.back();
+  // The first does not need all that the block kernels' AVX-512 level needs.
+  const auto avx2 = std::ranges::find(all, "avx2", &MergeKernels::name);
+  return level == CpuLevel::avx2 && avx2 != all.end() ? *avx2 : all.front();
+}
+
 const MergeKernels& best_merge_kernels() {
-  static const bool is_portable = [] {
+  static const MergeKernels& best = []() -> const MergeKernels& {
     const auto level = chosen_cpu_level();
-    return level.is_ok() && level.value() == CpuLevel::scalar && env_text("RINGCOMM_DISPATCH");
+    const bool is_forced = env_text("RINGCOMM_DISPATCH") && level.is_ok();
+    return is_forced ? merge_kernels_for(level.value()) : merge_kernels().front();
   }();
-  return is_portable ? merge_kernels().back() : merge_kernels().front();
+  return best;
 }
 
 void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,

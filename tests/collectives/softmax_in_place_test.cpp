@@ -42,8 +42,8 @@ class SoftmaxInPlaceTest : public testing::TestWithParam<MediumAndRanks> {};
 TEST_P(SoftmaxInPlaceTest, PartsAreTheBitsOfTheLocalMerge) {
   const Status status = run_on(GetParam(), [](Communicator& comm) -> Status {
     int salt = 0;
-    for (const MergeChoice algorithm : {MergeChoice::automatic, MergeChoice::one_shot, MergeChoice::two_shot,
-                                        MergeChoice::packed_all_to_all}) {
+    for (const MergeChoice algorithm :
+         {MergeChoice::automatic, MergeChoice::one_shot, MergeChoice::two_shot}) {
       for (const Shape& shape : {Shape{70, 65, DType::float32, PartialForm::normalised},
                                  Shape{9, 3, DType::float16, PartialForm::unnormalised},
                                  Shape{2, 8, DType::bfloat16, PartialForm::normalised},

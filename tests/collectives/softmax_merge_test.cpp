@@ -310,6 +310,12 @@ TEST_P(SoftmaxMergeCase, EveryInstructionLevelGivesTheSameBits) {
   }
 }
 
+TEST(SoftmaxMergeTest, AForcedLevelIsNotExceeded) {
+  EXPECT_EQ(collectives::merge_kernels_for(CpuLevel::scalar).name, "portable");
+  EXPECT_NE(collectives::merge_kernels_for(CpuLevel::avx2).name, "avx512");
+  EXPECT_EQ(collectives::merge_kernels_for(CpuLevel::avx512_bf16).name, collectives::merge_kernels()[0].name);
+}
+
 // The portable level alone could be wrong with the others: its exponential and logarithm against double.
 TEST(SoftmaxMergeTest, WeightsAndSumsAreRightToTwoUnits) {
   const auto weight_of = [](float x, LogBase base) {  // of a payload 1 beside a payload 0 whose weight is 1
