@@ -27,7 +27,7 @@ class TransportHarness {
   virtual void run(int ranks, const Body& body) = 0;
   /// Factor for the deadlines of ranks that have to hear of each other before they expire: more for those
   /// that poll on shared cores.
-  virtual int slowness() const { return 1; }
+  virtual int slowness() const { return 3; }
 };
 
 /// Ranks are threads of this process, whatever moves the bytes.
