@@ -66,9 +66,10 @@ enum class MergeChoice : std::uint8_t {
 enum class MergeOrder : std::uint8_t { canonical, fast };
 
 struct SoftmaxAllReduceOptions {
-  /// automatic: one_shot up to a few KiB (messages and order fast: recursive_doubling up to 8 KiB from 5
-  /// ranks on), then two_shot, with messages packed_all_to_all. A pure function of ranks, rows and row bytes,
-  /// so that all ranks choose alike; the descriptors prove it.
+  /// automatic: one_shot up to a few KiB, and for two ranks that read each other's memory and copy results
+  /// (messages and order fast: recursive_doubling up to 8 KiB from 5 ranks on), then two_shot, with messages
+  /// packed_all_to_all. A pure function of ranks, rows, row bytes and the call, so that all ranks choose
+  /// alike; the descriptors prove it.
   MergeChoice algorithm = MergeChoice::automatic;
   MergeOrder order = MergeOrder::canonical;
   CallOptions call{};
