@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "options.hpp"
+#include "pattern.hpp"
 #include "ringcomm/comm/communicator.hpp"
 
 namespace ringcomm::perf {
@@ -74,10 +75,9 @@ std::unique_ptr<Case> make_alltoall(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_broadcast(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_sendrecv(Communicator& comm, const Options& options);
 std::unique_ptr<Case> make_ring_attention(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_attention_step(Communicator& comm, const Options& options);
+std::unique_ptr<Case> make_decode_step(Communicator& comm, const Options& options);
 /// By options.op, which must be one of operations().
 std::unique_ptr<Case> make_case(Communicator& comm, const Options& options);
-
-/// A number in [-1, 1) that everybody can compute again: multiples of 1/128, exact in bf16 and fp16.
-float pattern(std::uint64_t seed, std::uint64_t index);
 
 }  // namespace ringcomm::perf

@@ -24,6 +24,8 @@ constexpr std::array kMakers{
     Maker{"broadcast", make_broadcast},
     Maker{"sendrecv", make_sendrecv},
     Maker{"ring_attention", make_ring_attention},
+    Maker{"attention_step", make_attention_step},
+    Maker{"decode_step", make_decode_step},
 };
 
 }  // namespace

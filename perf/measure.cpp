@@ -140,6 +140,19 @@ Result<Side> measure_side(Communicator& comm, const Options& options, Case& subj
   return side;
 }
 
+Result<Extras> mean_extras(Communicator& comm, Case& subject) {
+  Extras extras = subject.extras();
+  std::vector<double> values;
+  for (const auto& extra : extras) values.push_back(extra.second);
+  PERF_TRY_ASSIGN(const auto all, gather_numbers(comm, values));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double sum = 0;
+    for (const auto& of_rank : all) sum += of_rank[i];
+    extras[i].second = sum / comm.size();
+  }
+  return extras;
+}
+
 namespace {
 
 Result<Row> measure_row(Communicator& comm, const Options& options, Case& subject, const RowSpec& spec,
@@ -154,15 +167,7 @@ Result<Row> measure_row(Communicator& comm, const Options& options, Case& subjec
     PERF_TRY_ASSIGN(row.sides[static_cast<int>(buffers)],
                     measure_side(comm, options, subject, buffers, background));
   }
-  row.extras = subject.extras();
-  std::vector<double> values;
-  for (const auto& extra : row.extras) values.push_back(extra.second);
-  PERF_TRY_ASSIGN(const auto all, gather_numbers(comm, values));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    double sum = 0;
-    for (const auto& of_rank : all) sum += of_rank[i];
-    row.extras[i].second = sum / comm.size();
-  }
+  PERF_TRY_ASSIGN(row.extras, mean_extras(comm, subject));
   if (background != nullptr) {
     const Side& side = row.sides[0];
     row.extras.emplace_back("alone(us)", side.alone_us);

@@ -23,11 +23,13 @@ struct Side {
   std::int64_t wrong = -1;                         ///< summed over ranks; -1 not checked
 };
 
+using Extras = std::vector<std::pair<std::string, double>>;
+
 struct Row {
   RowHead head;
-  Side sides[2];                                       ///< out of place, in place
-  std::vector<std::pair<std::string, double>> extras;  ///< mean over ranks
-  std::string timestamp;                               ///< when it was finished
+  Side sides[2];          ///< out of place, in place
+  Extras extras;          ///< mean over ranks
+  std::string timestamp;  ///< when it was finished
 };
 
 /// Reduces [ranks][iterations] to one number; the order is the one that -a names.
@@ -41,6 +43,9 @@ Result<std::int64_t> measure(Communicator& comm, const Options& options, Case& s
 /// One side of a prepared case; `background` may be null.
 Result<Side> measure_side(Communicator& comm, const Options& options, Case& subject, Buffers buffers,
                           Background* background);
+
+/// The case's further columns, each the mean over ranks; collective.
+Result<Extras> mean_extras(Communicator& comm, Case& subject);
 
 /// "2026-11-29 20:30:00", local time.
 std::string time_now();

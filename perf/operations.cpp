@@ -33,6 +33,14 @@ constexpr std::array kOperations{
               .types = TypeSet::softmax,
               .is_generic = false,
               .definition = "K and V of all tokens; (N-1)/N, and TFLOP/s"},
+    Operation{.name = "attention_step",
+              .types = TypeSet::softmax,
+              .is_generic = false,
+              .definition = "block S of K and V, --queries rows against it; 1"},
+    Operation{.name = "decode_step",
+              .types = TypeSet::softmax,
+              .is_generic = false,
+              .definition = "batch x heads partial rows; as softmax_all_reduce"},
 };
 
 }  // namespace

@@ -33,6 +33,9 @@ enum class Memory : std::uint8_t { private_memory, window };
 /// --result: where softmax_all_reduce leaves merged rows. in_place: with their mergers, who lend them.
 enum class ResultPlace : std::uint8_t { as_buffers, private_memory, window, in_place };
 
+/// --local: the work of a ring attention without any communication.
+enum class Local : std::uint8_t { none, one_pass, partials };
+
 struct Options {
   std::string op;
   std::size_t bytes_min = 32U << 20, bytes_max = 32U << 20, bytes_step = 1U << 20;
@@ -74,8 +77,11 @@ struct Options {
   MergeChoice algorithm = MergeChoice::automatic;
   MergeOrder order = MergeOrder::canonical;
   PartialForm form = PartialForm::normalised;
-  std::int64_t tokens = 4096;
+  std::int64_t tokens = 0;  ///< 0: 4096, and 512 for decode_step (check() fills it in)
   int q_heads = 32, kv_heads = 8, workers = 1;
+  std::int64_t queries = 64;
+  Local local = Local::none;
+  bool limits = false;
   Mask mask = Mask::causal;
   Layout layout = Layout::zigzag;
   AttentionStrategy strategy = AttentionStrategy::automatic;

@@ -10,10 +10,14 @@
 namespace ringcomm::perf {
 namespace {
 
+bool is_attention(const Options& o) {
+  return o.op == "ring_attention" || o.op == "attention_step" || o.op == "decode_step";
+}
+
 std::optional<UsageError> read_types(Options& o, const Operation& operation, const std::string& word) {
   const std::vector<DType> possible = types_of(operation);
   if (word.empty()) {
-    if (o.op == "ring_attention") o.dtypes = {DType::bfloat16};
+    if (is_attention(o)) o.dtypes = {DType::bfloat16};
     return {};
   }
   if (word == "all") {
@@ -69,8 +73,11 @@ std::optional<UsageError> check_combination(const Options& o, const Operation& o
   const bool is_rotation = o.op == "ring_rotate";
   if (!operation.is_generic && (o.cpu_time || o.unalign != 0 || o.blocking != Blocking::none))
     return UsageError{concat("-C, -u and -z are not applicable to ", o.op, " (it has its own loop)")};
-  if (o.op == "ring_attention" && (o.aggregated > 1 || o.is_cold || o.memory != Memory::window))
-    return UsageError{"-m, -R 0 and --cold are not applicable to ring_attention"};
+  if (is_attention(o) && (o.aggregated > 1 || o.is_cold || o.memory != Memory::window))
+    return UsageError{concat("-m, -R 0 and --cold are not applicable to ", o.op)};
+  if (o.op != "ring_attention" && (o.local != Local::none || o.limits))
+    return UsageError{"--local and --limits are ring_attention's"};
+  if (o.local != Local::none && o.limits) return UsageError{"--local excludes --limits"};
   if (!is_rotation && (o.full || o.no_read || o.plan_overhead || o.compute_us > 0))
     return UsageError{"--full, --no-read, --compute and --plan-overhead are ring_rotate's"};
   if (o.op != "softmax_all_reduce" && (o.input_memory || o.result != ResultPlace::as_buffers))
@@ -116,6 +123,8 @@ std::optional<UsageError> check(Options& o, const Words& words) {
         read_root(o, words.root), check_combination(o, *operation)}) {
     if (error) return error;
   }
+  constexpr std::int64_t kTokens = 4096, kDecodeTokens = 512;
+  if (o.tokens == 0) o.tokens = o.op == "decode_step" ? kDecodeTokens : kTokens;
   return {};
 }
 

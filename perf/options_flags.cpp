@@ -141,9 +141,7 @@ void add_rotation(CLI::App& app, Options& o) {
 
 void add_merge(CLI::App& app, Options& o) {
   auto* merge = app.add_option_group("softmax_all_reduce, softmax_reduce_scatter");
-  merge
-      ->add_option("--head-dim", o.head_dim,
-                   "row length D; 32, 64, 96, 128, 192 or 256 for ring_attention (128)")
+  merge->add_option("--head-dim", o.head_dim, "row length D; 32 to 256 for attention (128)")
       ->check(CLI::Range(1, 4096));
   merge->add_option("--algorithm", o.algorithm, "automatic, one_shot, two_shot, ...")
       ->transform(one_of<MergeChoice>({{"automatic", MergeChoice::automatic},
@@ -166,11 +164,17 @@ void add_merge(CLI::App& app, Options& o) {
 }
 
 void add_attention(CLI::App& app, Options& o) {
-  auto* group = app.add_option_group("ring_attention (default type bf16)");
-  group->add_option("--seq", o.tokens, "tokens over all ranks (4096)")->check(CLI::Range(1, 1 << 24));
+  auto* group = app.add_option_group("ring_attention, attention_step, decode_step (default type bf16)");
+  group->add_option("--seq", o.tokens, "tokens over all ranks (4096; decode_step 512)")
+      ->check(CLI::Range(1, 1 << 24));
   group->add_option("--q-heads", o.q_heads, "query heads (32)")->check(CLI::Range(1, 1024));
   group->add_option("--kv-heads", o.kv_heads, "KV heads (8)")->check(CLI::Range(1, 1024));
   group->add_option("--workers", o.workers, "compute threads per rank (1)")->check(CLI::Range(1, 256));
+  group->add_option("--queries", o.queries, "attention_step: query rows per rank (64)")
+      ->check(CLI::Range(1, 1 << 20));
+  group->add_option("--local", o.local, "ring_attention without communication: one_pass or partials")
+      ->transform(one_of<Local>({{"one_pass", Local::one_pass}, {"partials", Local::partials}}));
+  group->add_flag("--limits", o.limits, "ring_attention: both beside it, in turn");
   group->add_option("--mask", o.mask, "causal or full")
       ->transform(one_of<Mask>({{"causal", Mask::causal}, {"full", Mask::full}}));
   group->add_option("--layout", o.layout, "zigzag or contiguous")

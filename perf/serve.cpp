@@ -48,11 +48,16 @@ Status serve(Communicator& comm, const Options& options, Case& subject) {
     }
     sampling.iterations = request.iterations;
     PERF_TRY_ASSIGN(const Side side, measure_side(comm, sampling, subject, Buffers::out_of_place, nullptr));
+    PERF_TRY_ASSIGN(const Extras extras, mean_extras(comm, subject));
     if (comm.rank() != 0) continue;
+    std::string columns;
+    for (const auto& [title, value] : extras)
+      columns += fmt::format(R"({}"{}": {:.4f})", columns.empty() ? "" : ", ", title, value);
     fmt::print(
-        R"({{"us": {:.4f}, "min_us": {:.4f}, "max_us": {:.4f}, "wrong": {}, "size": {}, "path": "{}"}})"
+        R"({{"us": {:.4f}, "min_us": {:.4f}, "max_us": {:.4f}, "extras": {{{}}}, "wrong": {}, "size": {}, )"
+        R"("path": "{}"}})"
         "\n",
-        side.us.p50, side.us.min, side.us.max, side.wrong, head.size,
+        side.us.p50, side.us.min, side.us.max, columns, side.wrong, head.size,
         comm.path_name(comm.size() > 1 ? 1 : 0));
   }
 }

@@ -2,6 +2,7 @@
 // Everything a user of the library includes (without interop/).
 #pragma once
 
+#include "ringcomm/attention/local_attention.hpp"
 #include "ringcomm/attention/ring_attention.hpp"
 #include "ringcomm/collectives/basic.hpp"
 #include "ringcomm/collectives/exchange.hpp"

@@ -13,35 +13,9 @@ namespace {
 /// Tensors start on their own cache line.
 constexpr std::size_t kAlignment = 64;
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr std::string_view kRingAttention = "ring attention";
 
-Status check_tensor(std::string_view name, const TensorView& given, const TensorView& expected) {
-  RINGCOMM_TRY(validate(given, name));
-  if (given.axes != expected.axes) {
-    return Status::invalid_argument(
-        concat(name, " has ", given.axes, " axes (ring attention needs ", expected.axes, ")"));
-  }
-  if (given.dtype != expected.dtype) {
-    return Status::invalid_argument(concat(name, " is ", ringcomm::name_of(given.dtype),
-                                           " (ring attention was created for ",
-                                           ringcomm::name_of(expected.dtype), ")"));
-  }
-  for (int axis = 0; axis < given.axes; ++axis) {
-    const auto index = static_cast<std::size_t>(axis);
-    if (given.shape[index] == expected.shape[index]) continue;
-    return Status::invalid_argument(concat(name, " has extent ", given.shape[index], " on axis ", axis,
-                                           " (ring attention was created for ", expected.shape[index], ")"));
-  }
-  if (given.device.kind != DeviceKind::host) {
-    return Status::not_available(concat(name, " is not in host memory (no other device is supported)"));
-  }
-  const auto last = static_cast<std::size_t>(given.axes - 1);
-  if (given.strides[last] != 1 && given.shape[last] > 1) {
-    return Status::invalid_argument(
-        concat(name, " has stride ", given.strides[last], " on its last axis (it must be contiguous there)"));
-  }
-  return {};
-}
+std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -69,12 +43,40 @@ Result<OwnTensors> allocate_tensors(Communicator& comm, const AttentionSpec& spe
   return own;
 }
 
+Status check_tensor(std::string_view name, const TensorView& given, const TensorView& expected,
+                    std::string_view who) {
+  RINGCOMM_TRY(validate(given, name));
+  if (given.axes != expected.axes) {
+    return Status::invalid_argument(
+        concat(name, " has ", given.axes, " axes (", who, " needs ", expected.axes, ")"));
+  }
+  if (given.dtype != expected.dtype) {
+    return Status::invalid_argument(concat(name, " is ", ringcomm::name_of(given.dtype), " (", who,
+                                           " was created for ", ringcomm::name_of(expected.dtype), ")"));
+  }
+  for (int axis = 0; axis < given.axes; ++axis) {
+    const auto index = static_cast<std::size_t>(axis);
+    if (given.shape[index] == expected.shape[index]) continue;
+    return Status::invalid_argument(concat(name, " has extent ", given.shape[index], " on axis ", axis, " (",
+                                           who, " was created for ", expected.shape[index], ")"));
+  }
+  if (given.device.kind != DeviceKind::host) {
+    return Status::not_available(concat(name, " is not in host memory (no other device is supported)"));
+  }
+  const auto last = static_cast<std::size_t>(given.axes - 1);
+  if (given.strides[last] != 1 && given.shape[last] > 1) {
+    return Status::invalid_argument(
+        concat(name, " has stride ", given.strides[last], " on its last axis (it must be contiguous there)"));
+  }
+  return {};
+}
+
 Status check_tensors(const Tensors& given, const Tensors& expected) {
-  RINGCOMM_TRY(check_tensor("q", given.q, expected.q));
-  RINGCOMM_TRY(check_tensor("k", given.k, expected.k));
-  RINGCOMM_TRY(check_tensor("v", given.v, expected.v));
-  RINGCOMM_TRY(check_tensor("out", given.out, expected.out));
-  return check_tensor("lse", given.lse, expected.lse);
+  RINGCOMM_TRY(check_tensor("q", given.q, expected.q, kRingAttention));
+  RINGCOMM_TRY(check_tensor("k", given.k, expected.k, kRingAttention));
+  RINGCOMM_TRY(check_tensor("v", given.v, expected.v, kRingAttention));
+  RINGCOMM_TRY(check_tensor("out", given.out, expected.out, kRingAttention));
+  return check_tensor("lse", given.lse, expected.lse, kRingAttention);
 }
 
 bool are_neighbours(const TensorView& k, const TensorView& v) {

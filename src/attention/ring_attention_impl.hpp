@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "attention/attention_plan.hpp"
@@ -30,7 +31,10 @@ struct OwnTensors {
 Result<OwnTensors> allocate_tensors(Communicator& comm, const AttentionSpec& spec, std::int64_t q_rows,
                                     std::int64_t kv_rows);
 
-/// invalid_argument naming tensor, axis and both values.
+/// invalid_argument naming tensor, axis and both values; `who` was created for `expected`.
+Status check_tensor(std::string_view name, const TensorView& given, const TensorView& expected,
+                    std::string_view who);
+/// All five, for a ring attention.
 Status check_tensors(const Tensors& given, const Tensors& expected);
 
 /// True if V lies right behind K and both are contiguous: one message without packing.

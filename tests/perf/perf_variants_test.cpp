@@ -38,6 +38,28 @@ TEST(PerfVariantsTest, SoftmaxVariantsVerify) {
     expect_ok("softmax_reduce_scatter -t 3 -b 64K -e 64K -n 2 " + flags);
 }
 
+TEST(PerfVariantsTest, AttentionVariantsVerify) {
+  const std::string small = " -t 3 --q-heads 2 --kv-heads 1 -n 1 ";
+  for (const std::string flags :
+       {"--limits", "--limits --mask full -d half", "--local one_pass", "--local partials --layout contiguous",
+        "--strategy all_gather", "--strategy ring_relay --limits -d float"})
+    expect_ok("ring_attention --seq 65" + small + flags);
+  for (const std::string flags : {"", "--mode relay -d float"})
+    expect_ok("attention_step -b 16K -e 16K --queries 5" + small + flags, "/local");
+  expect_ok("decode_step -b 4K -e 8K -f 2 --seq 50" + small, "merge(us)");
+  expect_ok("decode_step -b 4K -e 4K --seq 50 --algorithm one_shot -d half" + small);
+}
+
+TEST(PerfVariantsTest, AttentionIsServedBySize) {
+  // 65536 bytes of K and V are 128 tokens of one head of 128 in bf16.
+  const auto run = test::run_program("sh -c \"printf 'go 65536 2\\nquit\\n' | " + kPerf +
+                                     "ring_attention -t 2 --serve --limits --q-heads 1 --kv-heads 1\"");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  for (const std::string text : {"\"one_pass(us)\": ", "\"partials(us)\": ", "\"ring(us)\": ",
+                                 "\"wrong\": 0, \"size\": 65536, \"path\": \"inproc\"}"})
+    EXPECT_NE(run.output.find(text), std::string::npos) << text << " in " << run.output;
+}
+
 TEST(PerfVariantsTest, EveryCollectiveVerifiesInEveryTypeReductionAndRoot) {
   for (const std::string op :
        {"all_reduce", "reduce_scatter", "alltoall", "broadcast", "sendrecv", "all_gather"}) {
