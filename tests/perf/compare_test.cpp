@@ -63,6 +63,21 @@ TEST(CompareTest, EarlierResultsAreShownAndDrawnAgain) {
   EXPECT_EQ(first.find("<svg "), 0U) << first;
 }
 
+TEST(CompareTest, AttentionPeersVerify) {
+  if (!has_mpi()) GTEST_SKIP() << "needs mpirun, and the peers built against MPI";
+  const std::string root = test::run_program("id -u").output == "0\n" ? "--allow-run-as-root " : "";
+  for (const std::string peer :
+       {"mpi-ring_attention sendrecv --mask full", "mpi-ring_attention isend", "mpi-attention_step sendrecv",
+        "mpi-decode_step three --seq 50", "mpi-decode_step gather --seq 50"}) {
+    const auto run = test::run_program("sh -c \"printf 'go 16384 2\\nquit\\n' | mpirun " + root +
+                                           "--oversubscribe -n 3 " RINGCOMM_BIN_DIR "/" + peer +
+                                           " --q-heads 2 --kv-heads 1\"",
+                                       60);
+    EXPECT_EQ(run.exit_code, 0) << peer << "\n" << run.output;
+    EXPECT_NE(run.output.find("\"wrong\": 0"), std::string::npos) << peer << "\n" << run.output;
+  }
+}
+
 TEST(CompareTest, WrongUseHasItsOwnExitCode) {
   EXPECT_EQ(test::run_program(kCompare + "--sizes 64Q").exit_code, 6);
   EXPECT_EQ(test::run_program(kCompare + "--only no_such_goal").exit_code, 6);

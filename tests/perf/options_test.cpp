@@ -98,6 +98,9 @@ TEST(PerfOptionsTest, WrongUseLeavesWithTheUsageCodeAndNamesTheNearest) {
            {"all_gather --background all_gathr", "Did you mean all_gather?"},
            {"ring_rotate -C 1", "not applicable to ring_rotate"},
            {"ring_attention --cold", "not applicable to ring_attention"},
+           {"decode_step -m 2", "not applicable to decode_step"},
+           {"attention_step --limits", "ring_attention's"},
+           {"ring_attention --local one_pass --limits", "--local excludes --limits"},
            {"all_gather --sweep -N 2", "excludes -N"},
            {"", "op"}}) {
     testing::internal::CaptureStderr();

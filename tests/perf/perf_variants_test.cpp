@@ -40,9 +40,9 @@ TEST(PerfVariantsTest, SoftmaxVariantsVerify) {
 
 TEST(PerfVariantsTest, AttentionVariantsVerify) {
   const std::string small = " -t 3 --q-heads 2 --kv-heads 1 -n 1 ";
-  for (const std::string flags :
-       {"--limits", "--limits --mask full -d half", "--local one_pass", "--local partials --layout contiguous",
-        "--strategy all_gather", "--strategy ring_relay --limits -d float"})
+  for (const std::string flags : {"--limits", "--limits --mask full -d half", "--local one_pass",
+                                  "--local partials --layout contiguous", "--strategy all_gather",
+                                  "--strategy ring_relay --limits -d float"})
     expect_ok("ring_attention --seq 65" + small + flags);
   for (const std::string flags : {"", "--mode relay -d float"})
     expect_ok("attention_step -b 16K -e 16K --queries 5" + small + flags, "/local");
