@@ -172,7 +172,7 @@ void add_attention(CLI::App& app, Options& o) {
   group->add_option("--workers", o.workers, "compute threads per rank (1)")->check(CLI::Range(1, 256));
   group->add_option("--queries", o.queries, "attention_step: query rows per rank (64)")
       ->check(CLI::Range(1, 1 << 20));
-  group->add_option("--local", o.local, "ring_attention without communication: one_pass or partials")
+  group->add_option("--local", o.local, "ring_attention on local keys: one_pass, partials")
       ->transform(one_of<Local>({{"one_pass", Local::one_pass}, {"partials", Local::partials}}));
   group->add_flag("--limits", o.limits, "ring_attention: both beside it, in turn");
   group->add_option("--mask", o.mask, "causal or full")

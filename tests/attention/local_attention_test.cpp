@@ -45,7 +45,10 @@ class LocalAttentionTest : public testing::Test {
   }
   void expect_oracle(const TensorView& out) {
     const LocalAttentionSpec& spec = used_.spec;
-    test::OracleProblem problem{.q = q_.view(), .k = k_.view(), .v = v_.view()};
+    test::OracleProblem problem;
+    problem.q = q_.view();
+    problem.k = k_.view();
+    problem.v = v_.view();
     problem.scale = 1 / std::sqrt(static_cast<double>(spec.head_dim));
     problem.band = used_.band;
     const test::OracleResult oracle = test::oracle_attention(problem);
@@ -91,7 +94,7 @@ TEST_F(LocalAttentionTest, BlocksOfAnySizeGiveTheWhole) {
         ASSERT_TRUE(attention->begin(q_.view()).is_ok());
         std::int64_t first = 0;
         for (const std::int64_t count : {1, 0, 63, 130, 7}) {
-          const Status added = add(*attention, first, count);
+          const Status added = add(attention.value(), first, count);
           ASSERT_TRUE(added.is_ok()) << added.to_string();
           first += count;
         }

@@ -42,17 +42,18 @@ TEST(AttentionPiecesTest, CoverWhatIsVisibleOnce) {
     for (const Mask mask : {Mask::full, Mask::causal}) {
       for (const int ranks : {1, 2, 3, 5}) {
         for (const std::int64_t tokens : {0, 1, 7, 40}) {
-          const auto map = ShardMap::create(layout, tokens, ranks);
-          ASSERT_TRUE(map.is_ok());
+          const auto created = ShardMap::create(layout, tokens, ranks);
+          ASSERT_TRUE(created.is_ok());
+          const ShardMap& map = created.value();
           std::vector<std::int64_t> all;
           for (std::int64_t token = 0; token < tokens; ++token) all.push_back(token);
           for (int reader = 0; reader < ranks; ++reader) {
             const std::string what = "tokens " + std::to_string(tokens) + " ranks " + std::to_string(ranks) +
                                      " reader " + std::to_string(reader);
-            const auto rows = map->positions(reader);
-            expect_mask(pieces_of_all_keys(*map, mask, reader), mask, rows, all, what);
+            const auto rows = map.positions(reader);
+            expect_mask(pieces_of_all_keys(map, mask, reader), mask, rows, all, what);
             for (int source = 0; source < ranks; ++source) {
-              expect_mask(pieces_of_shard(*map, mask, reader, source), mask, rows, map->positions(source),
+              expect_mask(pieces_of_shard(map, mask, reader, source), mask, rows, map.positions(source),
                           what + " source " + std::to_string(source));
             }
           }
@@ -63,11 +64,12 @@ TEST(AttentionPiecesTest, CoverWhatIsVisibleOnce) {
 }
 
 TEST(AttentionPiecesTest, AreFewOnTheZigzag) {
-  const auto map = ShardMap::create(Layout::zigzag, 64, 2);
-  ASSERT_TRUE(map.is_ok());
+  const auto created = ShardMap::create(Layout::zigzag, 64, 2);
+  ASSERT_TRUE(created.is_ok());
+  const ShardMap& map = created.value();
   for (const int reader : {0, 1}) {
     for (const int source : {0, 1})
-      EXPECT_EQ(pieces_of_shard(*map, Mask::causal, reader, source).size(), 1U) << reader << source;
+      EXPECT_EQ(pieces_of_shard(map, Mask::causal, reader, source).size(), 1U) << reader << source;
   }
 }
 
