@@ -20,7 +20,7 @@ struct LocalAttentionSpec {
   std::int64_t q_rows = 0;
   int q_heads = 1;
   int kv_heads = 1;    ///< divides q_heads; query head h reads KV head h / (q_heads / kv_heads)
-  int head_dim = 128;  ///< 64 or 128
+  int head_dim = 128;  ///< 32, 64, 96, 128, 192 or 256
   DType dtype = DType::bfloat16;
   float scale = 0.0F;  ///< 0 means 1/sqrt(head_dim)
   int workers = 1;     ///< compute threads, the caller among them
