@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention_step in plain MPI: MPI_Sendrecv of the block, then attention on it by ringcomm's kernel.
+// attention_step in plain MPI: the block by MPI_Sendrecv ("sendrecv") or by two requests ("isend"), then
+// attention on it by ringcomm's kernel.
 #include <cstring>
 #include <optional>
 
@@ -41,9 +42,19 @@ class AttentionStepPeer final : public Peer {
 
   void run() override {
     const int previous = (rank() + size() - 1) % size();
-    MPI_Sendrecv(sent_.get(), static_cast<int>(bytes_), MPI_BYTE, (rank() + 1) % size(), 0, received_.get(),
-                 static_cast<int>(bytes_), MPI_BYTE, previous, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    must(attention_->begin(queries_view(q_.data())));
+    const int next = (rank() + 1) % size();
+    const int count = static_cast<int>(bytes_);
+    if (flags_.form == "isend") {
+      MPI_Request requests[2];
+      MPI_Irecv(received_.get(), count, MPI_BYTE, previous, 0, MPI_COMM_WORLD, &requests[0]);
+      MPI_Isend(sent_.get(), count, MPI_BYTE, next, 0, MPI_COMM_WORLD, &requests[1]);
+      must(attention_->begin(queries_view(q_.data())));
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    } else {
+      MPI_Sendrecv(sent_.get(), count, MPI_BYTE, next, 0, received_.get(), count, MPI_BYTE, previous, 0,
+                   MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      must(attention_->begin(queries_view(q_.data())));
+    }
     must(attention_->add(k_of(received_.get()), v_of(received_.get())));
     must(attention_->finish(
         queries_view(out_.data()),
@@ -87,7 +98,7 @@ class AttentionStepPeer final : public Peer {
 
 int main(int argc, char** argv) {
   namespace peers = ringcomm::perf::peers;
-  const peers::AttentionFlags flags = peers::read_attention_flags(argc, argv, "sendrecv");
+  const peers::AttentionFlags flags = peers::read_attention_flags(argc, argv, "sendrecv|isend");
   peers::AttentionStepPeer peer(flags);
-  return peers::serve(&argc, &argv, "MPI_Sendrecv", peer);
+  return peers::serve(&argc, &argv, flags.form == "isend" ? "MPI_Isend" : "MPI_Sendrecv", peer);
 }

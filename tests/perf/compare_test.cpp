@@ -68,7 +68,7 @@ TEST(CompareTest, AttentionPeersVerify) {
   const std::string root = test::run_program("id -u").output == "0\n" ? "--allow-run-as-root " : "";
   for (const std::string peer :
        {"mpi-ring_attention sendrecv --mask full", "mpi-ring_attention isend", "mpi-attention_step sendrecv",
-        "mpi-decode_step three --seq 50", "mpi-decode_step gather --seq 50"}) {
+        "mpi-attention_step isend", "mpi-decode_step three --seq 50", "mpi-decode_step gather --seq 50"}) {
     const auto run = test::run_program("sh -c \"printf 'go 16384 2\\nquit\\n' | mpirun " + root +
                                            "--oversubscribe -n 3 " RINGCOMM_BIN_DIR "/" + peer +
                                            " --q-heads 2 --kv-heads 1\"",
