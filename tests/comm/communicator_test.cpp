@@ -196,7 +196,7 @@ TEST(CommunicatorTest, AChannelHasItsOwnDeadline) {
   auto made = Communicator::create_local(2, small_options());  // the communicator's is 30 s
   ASSERT_TRUE(made.is_ok());
   ChannelOptions options;
-  options.deadline = std::chrono::milliseconds(200);
+  options.deadline = std::chrono::milliseconds(1000);
   options.chunk_bytes = 4096;
   options.priority = 2;
   std::vector<Channel*> channels(2);

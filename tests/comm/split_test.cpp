@@ -139,7 +139,7 @@ TEST(SplitOptionsTest, WhatIsNotSetIsTheParents) {
 }
 
 TEST(SplitOptionsTest, ARankThatDoesNotComeIsNamedAtTheDeadline) {
-  CommunicatorOptions options = with_deadline(std::chrono::milliseconds(300));
+  CommunicatorOptions options = with_deadline(std::chrono::milliseconds(1500));
   options.transports = {inproc_transport()};
   auto made = Communicator::create_local(3, options);
   ASSERT_TRUE(made.is_ok());
