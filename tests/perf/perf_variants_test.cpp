@@ -31,6 +31,9 @@ TEST(PerfVariantsTest, SoftmaxVariantsVerify) {
     expect_ok("softmax_all_reduce --procs 3 -b 64K -e 64K -n 2 " + flags);
   expect_ok("softmax_all_reduce -t 3 -b 64K -e 64K -n 2",
             "# Equal bits on ranks  : yes\n# Out of bounds values : 0 OK");
+  for (const std::string flags : {"--result in_place", "--result private -d bf16",
+                                  "--input private --result in_place", "--input private --result window"})
+    expect_ok("softmax_all_reduce -t 3 -b 64K -e 64K -n 2 " + flags, "# Equal bits on ranks  : yes");
   for (const std::string flags : {"--algorithm packed_all_to_all", "--algorithm gather_stats",
                                   "--algorithm recursive_doubling --order fast"})
     expect_ok("softmax_all_reduce -t 3 -b 64K -e 64K -n 2 " + flags);
