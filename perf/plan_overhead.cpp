@@ -51,6 +51,7 @@ class ReadyChannel final : public TransportChannel {
   void set_sink(ChannelSink* sink) override { sink_ = sink; }
   void announce(const Descriptor& descriptor) override { head_ = descriptor; }
   Status run(std::span<const TransportOp> batch, Deadline /*deadline*/) override {
+    now_ = {};
     for (const TransportOp& op : batch) {
       Flags& flags = flags_[static_cast<std::size_t>(op.peer)];
       bool is_ready = true;
@@ -60,13 +61,13 @@ class ReadyChannel final : public TransportChannel {
           offer(flags, op.descriptor);
           break;
         case TransportOpKind::take:
-          record(Direction::incoming, op, OpState::posted);
-          is_ready = take(flags, op.descriptor);
+          is_ready = take(flags, op.descriptor);  // there already: no wait begins
           *op.view = {block_, op.bytes};
           record(Direction::incoming, op, OpState::arrived);
           break;
         case TransportOpKind::release:
           release(flags);
+          if (op.ends_reading) record(Direction::incoming, op, OpState::computed);
           record(Direction::incoming, op, OpState::released);
           break;
         case TransportOpKind::reclaim:
@@ -83,12 +84,13 @@ class ReadyChannel final : public TransportChannel {
 
  private:
   void record(Direction direction, const TransportOp& op, OpState state) {
-    if (sink_ != nullptr) sink_->record(direction, op.descriptor, op.peer, op.address, state);
+    if (sink_ != nullptr) sink_->record_at(direction, op.descriptor, op.peer, op.address, state, now_);
   }
 
   std::array<Flags, kRanksMax>& flags_;
   const std::byte* block_;
   ChannelSink* sink_ = nullptr;
+  Instant now_;
   Descriptor head_;
 };
 

@@ -25,6 +25,7 @@ struct Compute {
   std::int32_t wait_for = kNoIndex;  ///< comm batch that must be complete; kNoIndex with one queue
   std::uint32_t first_arrival = 0;   ///< range in Program::arrivals: what it is the reader of
   std::uint32_t arrivals = 0;
+  bool is_told_by_releases = false;  ///< the batch behind it begins with the releases of all of them
 };
 
 /// Transport operations that are handed over in one call.

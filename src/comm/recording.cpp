@@ -45,6 +45,12 @@ class Recording::Tee final : public ChannelSink {
     first_.record(direction, descriptor, peer, block, state);
     second_.record(direction, descriptor, peer, block, state);
   }
+  /// Each has a clock of its own; the record's is the one that is worth sharing.
+  void record_at(Direction direction, const Descriptor& descriptor, int peer, const void* block,
+                 OpState state, Instant& when) noexcept override {
+    first_.record_at(direction, descriptor, peer, block, state, when);
+    second_.record(direction, descriptor, peer, block, state);
+  }
 
  private:
   ChannelSink& first_;

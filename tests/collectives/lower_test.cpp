@@ -128,6 +128,11 @@ TEST(LowerTest, ComputesKnowWhatArrivedForThemAndSlotsAreTheirs) {
       }
     }
     EXPECT_EQ(arrivals, 3U);
+    const bool is_direct = c.mode == plan::RotationMode::direct;
+    for (const collectives::Compute& compute : program.computes)
+      EXPECT_EQ(compute.is_told_by_releases, is_direct && compute.op.block != 1);
+    for (const TransportOp& op : program.ops)
+      EXPECT_EQ(op.ends_reading, is_direct && op.kind == TransportOpKind::release);
     std::size_t released_later = 0;
     for (const TransportOp& op : program.ops)
       released_later += op.kind == TransportOpKind::release && op.is_read_later ? 1U : 0U;

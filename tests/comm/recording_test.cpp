@@ -2,6 +2,7 @@
 // What a communicator's flight record holds, and when its file is there.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -121,6 +122,41 @@ TEST(RecordingTest, ARotationsStatesAreThereInOrder) {
         small_options());
     EXPECT_EQ(status.to_string(), "ok");
   }
+}
+
+TEST(RecordingTest, ABlockThatWasReadIsComputedAlsoWhenItCannotBeGivenBack) {
+  std::atomic<bool> is_reading{false}, has_aborted{false};
+  const Status status = run_threads(
+      2,
+      [&](Communicator& comm) -> Status {
+        std::vector<float> block(64, 1.0F);
+        const auto k = TensorView::contiguous(block.data(), DType::float32, {1, 1, 32});
+        const auto v = TensorView::contiguous(block.data() + 32, DType::float32, {1, 1, 32});
+        RINGCOMM_TRY_ASSIGN(auto rotation, RingRotation::create(comm.channel(), k, v));
+        RINGCOMM_TRY(rotation.start());
+        if (comm.rank() == 1) {
+          const RotationStep own = rotation.next();  // offers this rank's block
+          EXPECT_EQ(own.source(), 1);
+          while (!is_reading) std::this_thread::yield();
+          comm.abort("enough");
+          has_aborted = true;
+          return {};
+        }
+        while (const RotationStep step = rotation.next()) {
+          if (step.source() == 0) continue;
+          is_reading = true;
+          while (!has_aborted) std::this_thread::yield();
+        }
+        EXPECT_EQ(rotation.status().code(), StatusCode::aborted);
+        const auto incoming = RecordBytes(comm.record_path()).entries(EntryKind::incoming);
+        RINGCOMM_TRY(expect(incoming.size() == 1, "incoming"));
+        EXPECT_GE(incoming[0].arrived, 1U);
+        EXPECT_GE(incoming[0].computed, incoming[0].arrived);
+        EXPECT_EQ(incoming[0].released, 0U);
+        return {};
+      },
+      small_options());
+  EXPECT_EQ(status.to_string(), "ok");
 }
 
 TEST(RecordingTest, CollectivesEnterAndLeaveAndReleaseWhatTheyGot) {

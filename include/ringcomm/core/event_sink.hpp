@@ -17,6 +17,13 @@ enum class OpState : std::uint8_t { posted = 0, arrived = 1, computed = 2, relea
 /// incoming: take, pull, recv and the release of what was taken. outgoing: offer, send, reclaim.
 enum class Direction : std::uint8_t { incoming, outgoing };
 
+/// A moment, read from the sink's clock once: whoever tells several states without waiting, copying or
+/// running the caller's code in between tells them all with the same one, and starts with a new one
+/// afterwards.
+struct Instant {
+  std::uint64_t ticks = 0;  ///< the sink's own; 0: not read yet
+};
+
 /// What one channel tells. Called on the hot path: implementations neither allocate, lock nor throw. By one
 /// thread or stream at a time, but for computed and released of blocks that arrived in a slot: an overlapped
 /// relay says those from its consumer's thread while its transport goes on in a stream.
@@ -38,6 +45,12 @@ class ChannelSink {
   /// that is read (outgoing) or written (incoming; null for a view).
   virtual void record(Direction direction, const Descriptor& descriptor, int peer, const void* block,
                       OpState state) noexcept = 0;
+  /// record() of one of the states of `when`. A sink that reads no clock leaves it as it is.
+  virtual void record_at(Direction direction, const Descriptor& descriptor, int peer, const void* block,
+                         OpState state, Instant& when) noexcept {
+    static_cast<void>(when);
+    record(direction, descriptor, peer, block, state);
+  }
 };
 
 class EventSink {

@@ -57,6 +57,9 @@ struct TransportOp {
   /// pull, recv, and the release of a pull: what arrived is read later by the caller, who then tells the
   /// channel's sink that it is computed and released.
   bool is_read_later = false;
+  /// release of a take: the caller has read the block until this moment and tells nobody itself: the
+  /// transport records it as computed together with released.
+  bool ends_reading = false;
 };
 
 /// Names a channel: the same on all members. Members are ranks of the communicator.

@@ -180,9 +180,16 @@ void ChannelRecorder::post(Lane& lane, Direction direction, const Descriptor& d,
 
 void ChannelRecorder::record(Direction direction, const Descriptor& d, int peer, const void* block,
                              OpState state) noexcept {
+  Instant now;
+  record_at(direction, d, peer, block, state, now);
+}
+
+void ChannelRecorder::record_at(Direction direction, const Descriptor& d, int peer, const void* block,
+                                OpState state, Instant& when) noexcept {
   const std::uint32_t position = position_of(peer);
   if (position == kNobody) return;
-  const std::uint64_t now = clock_.now();
+  if (when.ticks == 0) when.ticks = clock_.now();
+  const std::uint64_t now = when.ticks;
   const bool is_incoming = direction == Direction::incoming;
   Lane& lane = lanes_[position + (is_incoming ? 0 : members_.size())];
   if (state == OpState::posted) {

@@ -26,6 +26,8 @@ class ChannelRecorder final : public ChannelSink {
   void leave(const Descriptor& descriptor, StatusCode code) noexcept override;
   void record(Direction direction, const Descriptor& descriptor, int peer, const void* block,
               OpState state) noexcept override;
+  void record_at(Direction direction, const Descriptor& descriptor, int peer, const void* block,
+                 OpState state, Instant& when) noexcept override;
 
   std::uint32_t index() const { return index_; }
 

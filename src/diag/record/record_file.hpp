@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "diag/record/owned_fd.hpp"
 #include "diag/record/tick_clock.hpp"
@@ -57,7 +58,11 @@ class RecordFile {
     // Each store is ordered after the one before: a reader that finds one number before and after reading has
     // a whole entry.
     put_last(to[0], 0);
-    for (std::size_t i = 0; i < words.size(); ++i) put_last(to[i + 1], words[i]);
+    // Spelt out: as a loop it takes a third of the time that a state takes.
+    [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+      (put_last(to[kIndex + 1], words[kIndex]), ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<EntryWords>>());
     put_last(to[0], number);
     return number;
   }

@@ -74,10 +74,14 @@ void LaneChannel::drop_withdrawn() {
 Status LaneChannel::run(std::span<const TransportOp> batch, Deadline deadline) {
   if (endpoint_->is_forked_copy()) [[unlikely]]
     return Status::not_available("channel used in a forked child (its lanes stayed with the parent)");
-  if (endpoint_->failure().is_set()) [[unlikely]]
-    return endpoint_->failure().status();
-  RINGCOMM_TRY(check(batch));
+  now_ = {};
+  Status refused = endpoint_->failure().is_set() ? endpoint_->failure().status() : check(batch);
+  if (!refused.is_ok()) [[unlikely]] {
+    record_read(batch);
+    return refused;
+  }
   for (std::size_t i = 0; i < batch.size();) {
+    if (i % kOperationsPerInstant == 0) now_ = {};
     std::size_t next = i + 1;
     while (is_two_sided(batch[i]) && next < batch.size() && is_two_sided(batch[next])) ++next;
     Status status = is_two_sided(batch[i]) ? run_group(batch.subspan(i, next - i), deadline)
@@ -89,6 +93,14 @@ Status LaneChannel::run(std::span<const TransportOp> batch, Deadline deadline) {
     i = next;
   }
   return {};
+}
+
+/// A batch that does not run: what its caller has read is read all the same.
+void LaneChannel::record_read(std::span<const TransportOp> batch) {
+  for (const TransportOp& op : batch) {
+    const bool has_member = op.peer >= 0 && static_cast<std::size_t>(op.peer) < members_.size();
+    if (op.ends_reading && has_member) record(Direction::incoming, op, OpState::computed);
+  }
 }
 
 Status LaneChannel::check(std::span<const TransportOp> batch) {
@@ -188,6 +200,7 @@ Status LaneChannel::release(const TransportOp& op) {
   }
   m.lane.release(op.descriptor);
   if (!m.viewed.empty() && m.lane.unreleased() == 0) m.viewed.clear();
+  if (op.ends_reading) record(Direction::incoming, op, OpState::computed);
   if (!op.is_read_later) record(Direction::incoming, op, OpState::released);
   return {};
 }
@@ -259,6 +272,7 @@ Status LaneChannel::find_data(const BlockAddress& address, Member& m, const std:
     }
     if (m.lane.unreleased() != 0 && m.theirs != nullptr) m.viewed.push_back(std::move(m.theirs));
     m.theirs = std::move(mapped).value();
+    now_ = {};  // mapping takes long
     m.theirs_id = address.segment_id;
   }
   if (address.bytes > m.theirs->bytes() || address.offset > m.theirs->bytes() - address.bytes) {
@@ -274,6 +288,7 @@ Status LaneChannel::find_data(const BlockAddress& address, Member& m, const std:
 void LaneChannel::copy_in(const TransportOp& op, const std::byte* data) {
   if (op.bytes == 0) return;
   copy_block(op.address, data, op.bytes);
+  now_ = {};
   counters_.bytes_copied.add(op.bytes);
 }
 

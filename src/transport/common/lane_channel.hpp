@@ -26,6 +26,8 @@ class LaneChannel final : public TransportChannel {
  private:
   static constexpr std::size_t kOwnSegmentsCached = 4;
   static constexpr std::uint32_t kOperationsPerSweep = 64;
+  /// So many operations that need not wait still count as one moment of the record (some 0.2 us).
+  static constexpr std::size_t kOperationsPerInstant = 8;
 
   struct Member {
     int rank = 0;  ///< the communicator's
@@ -99,13 +101,16 @@ class LaneChannel final : public TransportChannel {
     return endpoint_->fail(std::move(status), culprit.rank);
   }
   void record(Direction direction, const TransportOp& op, OpState state) {
-    if (sink_ != nullptr) sink_->record(direction, op.descriptor, member(op.peer).rank, op.address, state);
+    if (sink_ == nullptr) return;
+    sink_->record_at(direction, op.descriptor, member(op.peer).rank, op.address, state, now_);
   }
+  void record_read(std::span<const TransportOp> batch);
   void record_sends_done(std::span<const TransportOp> group);
 
   std::shared_ptr<Endpoint> endpoint_;
   ControlSegment::Lease lease_;
   ChannelSink* sink_ = nullptr;
+  Instant now_;  ///< of the states that are told next; a new one after everything that takes time
   WaitPolicy policy_;
   std::vector<Member> members_;
   int position_ = 0;

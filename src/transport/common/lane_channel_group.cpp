@@ -50,6 +50,7 @@ void LaneChannel::record_sends_done(std::span<const TransportOp> group) {
 
 Status LaneChannel::advance(std::span<const TransportOp> group, bool& is_done) {
   is_done = true;
+  now_ = {};
   for (Member& m : members_) {
     RINGCOMM_TRY(advance_sends(m, group));
     RINGCOMM_TRY(advance_receives(m, group));

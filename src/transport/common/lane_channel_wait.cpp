@@ -49,6 +49,7 @@ Status LaneChannel::wait(Member& m, Sleeping what, const Descriptor& mine, Deadl
         counters_.sleeps.add(1);
         m.lane.sleep(what, std::min(slice_ns, deadline.remaining_ns()));
       });
+  now_ = {};
   say_awaited(nullptr);
   if (status.is_ok() && what == Sleeping::on_taken) (void)m.lane.has_room();  // refreshes its count
   return status;

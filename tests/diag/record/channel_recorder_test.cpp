@@ -129,6 +129,27 @@ TEST_F(ChannelRecorderTest, AnOperationWithAMessageEachWay) {
   EXPECT_GE(incoming.released, incoming.computed);
 }
 
+TEST_F(ChannelRecorderTest, StatesOfOneInstantShareItsStamp) {
+  Instant first;
+  Descriptor next = op;
+  next.step = 2;
+  sink->record_at(Direction::incoming, op, 0, nullptr, OpState::arrived, first);
+  sink->record_at(Direction::incoming, op, 0, nullptr, OpState::computed, first);
+  sink->record_at(Direction::incoming, op, 0, nullptr, OpState::released, first);
+  sink->record_at(Direction::incoming, next, 0, nullptr, OpState::arrived, first);
+  std::this_thread::sleep_for(std::chrono::microseconds(10));
+  Instant second;
+  sink->record_at(Direction::incoming, next, 0, nullptr, OpState::computed, second);
+  const Written written(recorder->path());
+  EXPECT_NE(first.ticks, 0U);
+  EXPECT_GT(second.ticks, first.ticks);
+  EXPECT_EQ(written.entry(0).posted, first.ticks);
+  EXPECT_EQ(written.entry(0).computed, 1U);
+  EXPECT_EQ(written.entry(0).released, 1U);
+  EXPECT_EQ(written.entry(1).posted, first.ticks);
+  EXPECT_EQ(written.entry(1).computed, ((second.ticks - first.ticks) >> kTickShift) + 1);
+}
+
 TEST_F(ChannelRecorderTest, WhatIsThereAlreadyWasNotWaitedFor) {
   sink->record(Direction::incoming, op, 0, nullptr, OpState::arrived);
   sink->record(Direction::incoming, op, 0, nullptr, OpState::released);
