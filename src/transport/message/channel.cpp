@@ -131,13 +131,13 @@ Status MessageChannel::post(const TransportOp& op, Lane& l) {
                         .taken = l.taken});
   l.taken_told = l.taken;
   writer.add(ParcelBody{.descriptor = op.descriptor, .bytes = op.bytes, .tag = tag});
-  if (is_inline) writer.add_bytes(op.address, op.bytes);
-  RINGCOMM_TRY(core_->send(l.rank, writer.bytes()));
   if (is_inline) {
+    writer.add_bytes(op.address, op.bytes);
+    RINGCOMM_TRY(core_->send(l.rank, writer.bytes()));
     record(op, OpState::released);
     return {};
   }
-  const Result<TransferId> sent = core_->port().send(l.rank, tag, op.address, op.bytes);
+  const Result<TransferId> sent = core_->send_announced(l.rank, writer.bytes(), tag, op.address, op.bytes);
   if (!sent.is_ok()) return fail(sent.status(), l);
   transfers_.push_back({.id = sent.value(), .lane = &l, .op = &op});
   ++l.sending;

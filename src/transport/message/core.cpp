@@ -75,6 +75,12 @@ Status Core::send(int peer, std::span<const std::byte> bytes) {
   return status.is_ok() ? status : fail(std::move(status), peer);
 }
 
+Result<TransferId> Core::send_announced(int peer, std::span<const std::byte> announcement, std::uint64_t tag,
+                                        const std::byte* data, std::size_t bytes) {
+  if (peers_[index(peer)].life != Life::live) return port_->send(peer, tag, data, bytes);
+  return port_->send_announced(peer, announcement, tag, data, bytes);
+}
+
 bool Core::progress() {
   const Result<bool> moved = port_->progress();
   if (!moved.is_ok()) (void)fail(moved.status(), -1);

@@ -65,6 +65,9 @@ class Core final : public MessageSink {
   std::int64_t left_since_ns(int peer) const { return peers_[index(peer)].left_ns; }
   /// A control message; to a peer that has left or failed, nothing happens.
   Status send(int peer, std::span<const std::byte> bytes);
+  /// A block and, unless the peer has left or failed, the message that announces it.
+  Result<TransferId> send_announced(int peer, std::span<const std::byte> announcement, std::uint64_t tag,
+                                    const std::byte* data, std::size_t bytes);
   /// Moves things on; returns whether anything happened.
   bool progress();
   /// Tells the own failure to all peers, once. Not from inside progress().

@@ -82,6 +82,17 @@ std::string lanes_of(ucp_ep_h endpoint) {
   return lanes;
 }
 
+bool are_all_tcp(std::string_view lanes) {
+  bool is_any = false;
+  while (!lanes.empty()) {
+    const std::size_t end = std::min(lanes.find(' '), lanes.size());
+    if (!lanes.starts_with("tcp/")) return false;
+    is_any = true;
+    lanes.remove_prefix(std::min(end + 1, lanes.size()));
+  }
+  return is_any;
+}
+
 }  // namespace
 
 Status UcxPort::can_serve(const Bootstrap& bootstrap) const {
@@ -205,6 +216,7 @@ void UcxPort::look_at_lanes() {
     if (peer.endpoint == nullptr) continue;
     const std::string lanes = lanes_of(peer.endpoint);
     peer.is_near = lanes.find("posix/") != std::string::npos || lanes.find("sysv/") != std::string::npos;
+    peer.is_over_tcp = are_all_tcp(lanes);
     log(LogLevel::info, concat("ucx: rank ", rank_, " reaches rank ", peer.rank, " over ", lanes));
   }
 }

@@ -24,6 +24,10 @@ constexpr std::int64_t kLostGraceNs = 100'000'000;
 /// led to it.
 constexpr int kProgressRoundsMax = 256;
 
+/// UCX sends blocks over TCP by rendezvous from some kilobytes on: two more messages, each a trip through
+/// both kernels, for one copy less. Below this the copy is cheaper (docs/performance.md).
+constexpr std::size_t kEagerOverTcpMax = std::size_t{256} << 10;
+
 constexpr std::uint32_t kMoreFollows = 1U << 31;
 /// UCX puts what is this short into the receiver's own memory even between processes. Longer messages over
 /// shared memory (posix, sysv) are lost when their sender leaves before they are read, and the last word of a
@@ -32,6 +36,10 @@ constexpr std::size_t kPieceBytes = 64;
 constexpr std::size_t kInPiecesMax = 1024;
 
 }  // namespace
+
+bool UcxPort::is_eager(const Peer& to, std::size_t bytes) {
+  return to.is_over_tcp && bytes <= kEagerOverTcpMax;
+}
 
 Status UcxPort::send_am(Peer& peer, std::span<const std::byte> bytes, bool is_last) {
   if (unused_buffers_.empty()) {
@@ -86,7 +94,19 @@ Result<TransferId> UcxPort::send(int peer, std::uint64_t tag, const std::byte* d
   if (peer == rank_) return transfers_->send_to_self(rank_, tag, data, bytes);
   const Peer& to = peers_[static_cast<std::size_t>(peer)];
   if (to.is_lost) return to.reason;
-  return transfers_->send(to.endpoint, kDataAm, rank_, peer, tag, data, bytes);
+  return transfers_->send({.endpoint = to.endpoint, .peer = peer, .is_eager = is_eager(to, bytes)},
+                          {.tag = tag, .source = static_cast<std::uint32_t>(rank_)}, {}, data, bytes);
+}
+
+Result<TransferId> UcxPort::send_announced(int peer, std::span<const std::byte> announcement,
+                                           std::uint64_t tag, const std::byte* data, std::size_t bytes) {
+  if (peer == rank_ || announcement.size() > kAnnouncementBytesMax)
+    return MessagePort::send_announced(peer, announcement, tag, data, bytes);
+  Peer& to = peers_[static_cast<std::size_t>(peer)];
+  if (to.is_lost) return to.reason;
+  return transfers_->send({.endpoint = to.endpoint, .peer = peer, .is_eager = is_eager(to, bytes)},
+                          {.tag = tag, .source = static_cast<std::uint32_t>(rank_), .number = to.sent++},
+                          announcement, data, bytes);
 }
 
 Result<TransferId> UcxPort::receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) {
@@ -105,12 +125,7 @@ ucs_status_t UcxPort::on_control(const void* header, std::size_t header_bytes, c
   const std::uint32_t source = said.source & ~kMoreFollows;
   if (source >= peers_.size()) return UCS_OK;
   Peer& peer = peers_[source];
-  if (said.number != peer.heard) {
-    lose(peer, Status::internal(concat("ucx: control message ", said.number, " of rank ", peer.rank,
-                                       " came where ", peer.heard, " was due")));
-    return UCS_OK;
-  }
-  if (peer.heard++ < kGreetings) return UCS_OK;
+  if (!hear(peer, said.number)) return UCS_OK;
   const std::span piece(static_cast<const std::byte*>(data), bytes);
   const bool is_last = (said.source & kMoreFollows) == 0;
   if (is_last && peer.pieces.empty()) {
@@ -125,12 +140,27 @@ ucs_status_t UcxPort::on_control(const void* header, std::size_t header_bytes, c
   return UCS_OK;
 }
 
+bool UcxPort::hear(Peer& peer, std::uint32_t number) {
+  if (number == peer.heard) return peer.heard++ >= kGreetings;
+  lose(peer, Status::internal(concat("ucx: control message ", number, " of rank ", peer.rank, " came where ",
+                                     peer.heard, " was due")));
+  return false;
+}
+
 ucs_status_t UcxPort::on_data(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                               const ucp_am_recv_param_t& param) {
   DataHeader said;
-  if (header_bytes != sizeof(said)) return UCS_OK;
+  if (header_bytes < sizeof(said) || header_bytes > sizeof(said) + kAnnouncementBytesMax) return UCS_OK;
   std::memcpy(&said, header, sizeof(said));
-  return said.source < peers_.size() ? transfers_->arrive(said, data, bytes, param) : UCS_OK;
+  if (said.source >= peers_.size()) return UCS_OK;
+  const std::span announcement(static_cast<const std::byte*>(header) + sizeof(said),
+                               header_bytes - sizeof(said));
+  if (!announcement.empty()) {
+    Peer& peer = peers_[said.source];
+    if (!hear(peer, said.number)) return UCS_OK;
+    post_mail(peer.rank, announcement);
+  }
+  return transfers_->arrive(said, data, bytes, param);
 }
 
 void UcxPort::post_mail(int peer, std::span<const std::byte> bytes) {

@@ -31,6 +31,8 @@ class UcxPort final : public MessagePort {
   Status connect(Bootstrap& bootstrap, MessageSink& sink, Deadline deadline) override;
   Status send_control(int peer, std::span<const std::byte> bytes) override;
   Result<TransferId> send(int peer, std::uint64_t tag, const std::byte* data, std::size_t bytes) override;
+  Result<TransferId> send_announced(int peer, std::span<const std::byte> announcement, std::uint64_t tag,
+                                    const std::byte* data, std::size_t bytes) override;
   Result<TransferId> receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) override;
   Result<bool> is_done(TransferId transfer) override { return transfers_->is_done(transfer); }
   Result<bool> progress() override;
@@ -54,6 +56,7 @@ class UcxPort final : public MessagePort {
     std::uint32_t heard = 0;        ///< control messages
     std::vector<std::byte> pieces;  ///< of a control message whose end is not here
     bool is_near = false;           ///< behind UCX's shared memory
+    bool is_over_tcp = false;       ///< and over nothing else
     bool is_lost = false;
     bool is_told = false;  ///< the sink knows
     std::int64_t lost_ns = 0;
@@ -87,6 +90,9 @@ class UcxPort final : public MessagePort {
   ucs_status_t on_control(const void* header, std::size_t header_bytes, const void* data, std::size_t bytes);
   ucs_status_t on_data(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                        const ucp_am_recv_param_t& param);
+  static bool is_eager(const Peer& to, std::size_t bytes);
+  /// Counts a control message; false when it is a greeting, or not the one that is due.
+  bool hear(Peer& peer, std::uint32_t number);
   void post_mail(int peer, std::span<const std::byte> bytes);
   void lose(Peer& peer, Status reason);
   bool advance();

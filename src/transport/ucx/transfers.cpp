@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ringcomm/core/text.hpp"
+#include "transport/ucx/am_ids.hpp"
 #include "transport/ucx/check.hpp"
 
 namespace ringcomm::inline v0::transport::ucx {
@@ -35,7 +36,7 @@ void Transfers::finish(Transfer& transfer, ucs_status_t status, std::size_t byte
   } else if (bytes != transfer.bytes) {
     transfer.state = State::failed;
     transfer.failure = Status::internal(concat("ucx: rank ", transfer.peer, " sent ", bytes, " bytes, not ",
-                                               transfer.bytes, ", under tag ", transfer.header.tag));
+                                               transfer.bytes, ", under tag ", transfer.heading.header.tag));
   }
 }
 
@@ -51,21 +52,27 @@ ucp_request_param_t Transfers::parameters(Transfer& transfer, const std::byte* d
   return param;
 }
 
-Result<TransferId> Transfers::send(ucp_ep_h endpoint, unsigned am_id, int self, int peer, std::uint64_t tag,
-                                   const std::byte* data, std::size_t bytes) {
+Result<TransferId> Transfers::send(const Destination& to, const DataHeader& header,
+                                   std::span<const std::byte> announcement, const std::byte* data,
+                                   std::size_t bytes) {
   Transfer& transfer = take_slot();
   transfer.state = State::moving;
-  transfer.peer = peer;
+  transfer.peer = to.peer;
   transfer.bytes = bytes;
-  transfer.header = {.tag = tag, .source = static_cast<std::uint32_t>(self), .reserved = 0};
+  transfer.heading.header = header;
+  std::ranges::copy(announcement, transfer.heading.announcement.begin());
   ucp_request_param_t param = parameters(transfer, data, bytes);
+  if (to.is_eager) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+  }
   param.cb.send = [](void* request, ucs_status_t status, void* user_data) {
     auto& sent = *static_cast<Transfer*>(user_data);
     finish(sent, status, sent.bytes);
     ucp_request_free(request);
   };
-  const ucs_status_ptr_t request =
-      ucp_am_send_nbx(endpoint, am_id, &transfer.header, sizeof(DataHeader), data, bytes, &param);
+  const ucs_status_ptr_t request = ucp_am_send_nbx(
+      to.endpoint, kDataAm, &transfer.heading, sizeof(DataHeader) + announcement.size(), data, bytes, &param);
   if (request == nullptr) finish(transfer, UCS_OK, bytes);
   if (UCS_PTR_IS_ERR(request)) finish(transfer, UCS_PTR_STATUS(request), bytes);
   return id_of(transfer);
@@ -94,7 +101,7 @@ TransferId Transfers::receive(int peer, std::uint64_t tag, std::byte* data, std:
   transfer.peer = peer;
   transfer.data = data;
   transfer.bytes = bytes;
-  transfer.header = {.tag = tag, .source = static_cast<std::uint32_t>(peer), .reserved = 0};
+  transfer.heading.header = {.tag = tag, .source = static_cast<std::uint32_t>(peer)};
   posted_.push_back(transfer.index);
   has_new_ = has_new_ || !arrivals_.empty();
   return id_of(transfer);
@@ -177,7 +184,7 @@ bool Transfers::start_matches() {
   for (std::size_t i = 0; i < arrivals_.size();) {
     const Arrival arrival = arrivals_[i];
     const auto at = std::ranges::find_if(posted_, [&](std::uint32_t index) {
-      return slots_[index].peer == arrival.source && slots_[index].header.tag == arrival.tag;
+      return slots_[index].peer == arrival.source && slots_[index].heading.header.tag == arrival.tag;
     });
     if (at == posted_.end()) {
       ++i;

@@ -4,9 +4,11 @@
 
 #include <ucp/api/ucp.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "ringcomm/transport/message_port.hpp"
@@ -18,7 +20,15 @@ namespace ringcomm::inline v0::transport::ucx {
 struct DataHeader {
   std::uint64_t tag = 0;
   std::uint32_t source = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t number = 0;  ///< of the control message that follows the header, where one does
+};
+/// The control message that announces a block travels behind its header, if it is no longer.
+inline constexpr std::size_t kAnnouncementBytesMax = 64;
+
+struct Destination {
+  ucp_ep_h endpoint = nullptr;
+  int peer = 0;
+  bool is_eager = false;  ///< sent at once instead of by UCX's rendezvous, whatever UCX prefers
 };
 
 class Transfers {
@@ -28,8 +38,8 @@ class Transfers {
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
-  Result<TransferId> send(ucp_ep_h endpoint, unsigned am_id, int self, int peer, std::uint64_t tag,
-                          const std::byte* data, std::size_t bytes);
+  Result<TransferId> send(const Destination& to, const DataHeader& header,
+                          std::span<const std::byte> announcement, const std::byte* data, std::size_t bytes);
   /// From this rank to itself.
   TransferId send_to_self(int self, std::uint64_t tag, const std::byte* data, std::size_t bytes);
   TransferId receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes);
@@ -51,12 +61,17 @@ class Transfers {
 
  private:
   enum class State : std::uint8_t { unused, posted, moving, done, failed };
+  /// What goes ahead of the bytes, in one piece.
+  struct Heading {
+    DataHeader header;
+    std::array<std::byte, kAnnouncementBytesMax> announcement{};
+  };
   struct Transfer {
     State state = State::unused;
     std::uint32_t generation = 0;
     std::uint32_t index = 0;
     int peer = 0;
-    DataHeader header;
+    Heading heading;
     std::byte* data = nullptr;  ///< of a receive
     std::size_t bytes = 0;
     bool is_own = false;  ///< from this rank to itself: UCX knows nothing of it

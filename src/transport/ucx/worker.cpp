@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 
 #include "core/try.hpp"
@@ -24,20 +25,26 @@ void choose(ucp_config_t* config, const char* name, const std::string& value) {
   }
 }
 
-/// Whether the user's UCX_TLS leaves shared memory in: UCX warns of settings of what it does not use.
-bool may_use_shared_memory() {
+/// Whether the user's UCX_TLS leaves one of these in: UCX warns of settings of what it does not use.
+bool may_use(std::initializer_list<std::string_view> words) {
   const char* const value = std::getenv("UCX_TLS");
   if (value == nullptr) return true;
   std::string_view list = value;
   if (list.starts_with('^')) return true;
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    for (const std::string_view word : {"all", "sm", "shm", "mm", "posix", "sysv"}) {
-      if (list.substr(0, comma) == word) return true;
-    }
+    if (std::ranges::find(words, list.substr(0, comma)) != words.end()) return true;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return false;
+}
+
+/// Settings of one transport go by another name here than in the environment, up to UCX 1.13 ("RX_SEG_SIZE",
+/// which only tcp has). What newer ones make of it was not tried: they keep their own size.
+bool names_lack_prefixes() {
+  unsigned major = 0, minor = 0, release = 0;
+  ucp_get_version(&major, &minor, &release);
+  return major == 1 && minor <= 13;
 }
 
 Result<ucp_context_h> make_context(int ranks, const std::string& net_devices) {
@@ -47,7 +54,11 @@ Result<ucp_context_h> make_context(int ranks, const std::string& net_devices) {
   choose(config, "NET_DEVICES", net_devices);
   choose(config, "KEEPALIVE_INTERVAL", "5s");
   // Without it UCX leaves shared memory out wherever errors of peers are asked for.
-  if (may_use_shared_memory()) choose(config, "MM_ERROR_HANDLING", "y");
+  if (may_use({"all", "sm", "shm", "mm", "posix", "sysv"})) choose(config, "MM_ERROR_HANDLING", "y");
+  // One piece for what is sent eagerly (kEagerOverTcpMax and its headers): UCX's 64K are put together again
+  // in memory that it allocates for each block.
+  if (may_use({"all", "tcp"}) && std::getenv("UCX_TCP_RX_SEG_SIZE") == nullptr && names_lack_prefixes())
+    choose(config, "RX_SEG_SIZE", "264K");
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;

@@ -106,6 +106,46 @@ TEST_P(UcxPortTest, DataWaitsForItsReceive) {
                              [](PortRank& self, const auto&) { return data_round_the_ring(self, true); });
 }
 
+/// Messages 0, 2, 4, ... stand alone, the others announce a block each; some are too long to travel with it.
+std::string announced_in_order(PortRank& self) {
+  constexpr std::size_t kMessages = 2 * std::size(kSizes);
+  const auto size_of = [](std::size_t number) { return number * 13 % 80; };
+  const auto tag_of = [](std::size_t number) { return number + (1ULL << 40); };
+  const int to = (self.rank + 1) % self.ranks, from = (self.rank + self.ranks - 1) % self.ranks;
+  std::vector<std::vector<std::byte>> sent, received;
+  std::vector<TransferId> transfers;
+  for (std::size_t number = 0; number < kMessages; ++number) {
+    const std::size_t bytes = kSizes[number / 2];
+    const auto said = block(self.rank, number, size_of(number));
+    sent.push_back(block(self.rank, number, bytes));
+    received.emplace_back(bytes);
+    if (number % 2 == 0) {
+      if (const Status told = self.port->send_control(to, said); !told.is_ok()) return told.to_string();
+      continue;
+    }
+    const auto posted = self.port->send_announced(to, said, tag_of(number), sent.back().data(), bytes);
+    const auto wanted = self.port->receive(from, tag_of(number), received.back().data(), bytes);
+    if (!posted.is_ok() || !wanted.is_ok()) return "not posted";
+    transfers.insert(transfers.end(), {posted.value(), wanted.value()});
+  }
+  if (const Status finished = self.finish(transfers); !finished.is_ok()) return finished.to_string();
+  if (!self.wait([&] { return self.sink.controls.size() == kMessages; }))
+    return concat(self.sink.controls.size(), " of ", kMessages, " came");
+  for (std::size_t number = 0; number < kMessages; ++number) {
+    if (self.sink.controls[number] != std::pair(from, block(from, number, size_of(number))))
+      return concat("message ", number);
+    if (number % 2 == 1 && received[number] != block(from, number, kSizes[number / 2]))
+      return concat("block ", number);
+  }
+  return "";
+}
+
+TEST_P(UcxPortTest, AnnouncedBlocksKeepTheirPlaceAmongControlMessages) {
+  for (const int ranks : {1, 2, 3}) test::run_port_threads(GetParam(), ranks, announced_in_order);
+  test::run_port_processes(GetParam(), 2,
+                           [](PortRank& self, const auto&) { return announced_in_order(self); });
+}
+
 TEST_P(UcxPortTest, AnotherSizeIsAnErrorOfTheReceiver) {
   test::run_port_threads(GetParam(), 2, [](PortRank& self) -> std::string {
     std::vector<std::byte> data(1000);
