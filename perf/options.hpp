@@ -71,7 +71,7 @@ struct Options {
   bool full = false, no_read = false, plan_overhead = false;
   double compute_us = 0;
   RotationChoice rotation = RotationChoice::automatic;
-  plan::Overlap overlap = plan::Overlap::on;
+  std::optional<plan::Overlap> overlap;  ///< not given: on where there is work to hide a relay behind
   std::size_t chunk_bytes = 0;
   std::int64_t head_dim = 128;
   MergeChoice algorithm = MergeChoice::automatic;

@@ -38,7 +38,7 @@ class AttentionStep final : public Case {
     PERF_TRY_ASSIGN(RingRotation rotation,
                     RingRotation::create(comm_.channel(), k_, v_,
                                          {.mode = options_.rotation,
-                                          .overlap = options_.overlap,
+                                          .overlap = options_.overlap.value_or(plan::Overlap::on),
                                           .chunk_bytes = options_.chunk_bytes,
                                           .needed = needed_from_previous(comm_.size())}));
     rotation_.emplace(std::move(rotation));

@@ -99,7 +99,7 @@ class RingAttentionCase final : public Case {
                              .mask = options_.mask,
                              .layout = options_.layout,
                              .strategy = options_.strategy,
-                             .overlap = options_.overlap,
+                             .overlap = options_.overlap.value_or(plan::Overlap::on),
                              .chunk_bytes = options_.chunk_bytes,
                              .workers = options_.workers};
     PERF_TRY_ASSIGN(RingAttention ring, RingAttention::create(comm_, spec));

@@ -48,8 +48,10 @@ class RingRotate final : public Case {
     const TensorView k = TensorView::contiguous(window_.data(), DType::uint8, {rows, 1, kRowBytes});
     const TensorView v =
         TensorView::contiguous(window_.data() + rows * kRowBytes, DType::uint8, {rows, 1, kRowBytes});
-    RotationOptions rotation{
-        .mode = options_.rotation, .overlap = options_.overlap, .chunk_bytes = options_.chunk_bytes};
+    RotationOptions rotation{.mode = options_.rotation,
+                             .overlap = options_.overlap.value_or(
+                                 options_.compute_us > 0 ? plan::Overlap::on : plan::Overlap::off),
+                             .chunk_bytes = options_.chunk_bytes};
     if (!options_.full) rotation.needed = neighbours_only();
     auto created = RingRotation::create(comm_.channel(), k, v, rotation);
     if (!created.is_ok()) return created.status();
