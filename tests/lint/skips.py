@@ -34,6 +34,7 @@ def facts():
         "shared_data": (ROOT / "../shared/data").is_dir(),
         "mount_namespaces": may_mount(),
         "mpirun": shutil.which("mpirun") is not None,
+        "objdump": shutil.which("objdump") is not None,
         "gpu": pathlib.Path("/dev/nvidia0").exists(),
         "numpy": subprocess.run(["sh", "-c", "/usr/bin/python3 -c 'import numpy'"], capture_output=True, check=False).returncode == 0,
         "network_namespaces": may_cable(),

@@ -75,7 +75,7 @@ inline void prefetch_rows(const TilePrefetch& next, int step, int steps) {
 /// Scores of kRows keys from `j` on go to [keys][kPassLanes], hidden ones as -inf; vectors below kFirst see
 /// none of the keys. `max` takes the largest; it skips NaN, which comes back through exp2.
 template <class A, int kFirst>
-inline void score_rows(const Pass<A>& pass, int j, float* scores, Floats<A> (&max)[A::kVectors]) {
+RINGCOMM_IN_PLACE void score_rows(const Pass<A>& pass, int j, float* scores, Floats<A> (&max)[A::kVectors]) {
   using V = typename A::V;
   const TileTask& task = pass.task;
   const char* k[A::kRows];
@@ -129,7 +129,8 @@ inline void score_rows(const Pass<A>& pass, int j, float* scores, Floats<A> (&ma
 
 /// From vector kFirst on: the keys of which kFirst is the first vector that sees any, then the next vector's.
 template <class A, int kFirst>
-inline void score_from(const Pass<A>& pass, int done, float* scores, Floats<A> (&max)[A::kVectors]) {
+RINGCOMM_IN_PLACE void score_from(const Pass<A>& pass, int done, float* scores,
+                                  Floats<A> (&max)[A::kVectors]) {
   for (; done < pass.wanted[kFirst]; done += A::kRows) {
     prefetch_rows(pass.task.next, done / A::kRows + pass.lane / kPassLanes<A> * (pass.count / A::kRows),
                   pass.count / A::kRows * (kTileQueries / kPassLanes<A>));
@@ -173,8 +174,8 @@ inline void weigh_keys(const Pass<A>& pass, const float* scores, const Floats<A>
 
 /// Units [done, ...) of the sums of kRows dims, in the order of score_from.
 template <class A, int kFirst>
-inline void add_from(const Pass<A>& pass, int done, int units, const float* weights, const float* v,
-                     Floats<A> (&sum)[A::kRows][A::kVectors]) {
+RINGCOMM_IN_PLACE void add_from(const Pass<A>& pass, int done, int units, const float* weights,
+                                const float* v, Floats<A> (&sum)[A::kRows][A::kVectors]) {
   using V = typename A::V;
   const int end = smaller_of(units, pass.wanted[kFirst] / A::kValuesPerUnit);
   const int stride = pass.task.head_dim + kValuePadding;
@@ -199,7 +200,8 @@ inline const float* values_of(const Pass<A>& pass) {
 }
 
 template <class A>
-inline void add_values(const Pass<A>& pass, const float* weights, const Floats<A> (&keep)[A::kVectors]) {
+RINGCOMM_IN_PLACE void add_values(const Pass<A>& pass, const float* weights,
+                                  const Floats<A> (&keep)[A::kVectors]) {
   using V = typename A::V;
   const int keys = smaller_of(pass.key_first + pass.count, pass.task.keys.keys) - pass.key_first;
   const int units = (keys + A::kValuesPerUnit - 1) / A::kValuesPerUnit;
