@@ -56,17 +56,17 @@ def check(options, progress):
         for child in [*children, probe]:
             child.close()
     progress.done()
-    return report(core.cells_of(samples), plain)
+    return report(core.cells_of(samples), plain, (options.rounds + 1) // 2)
 
 
-def report(cells, plain):
+def report(cells, plain, least):
     """Prints one line a size and placement; the exit code."""
     peers, loops = who.side(goals.ROTATE_MPI), who.side(plain)
     is_good, judged = True, 0
     for (_, place, size), cell in sorted(cells.items()):
         peer, mine = core.best_of(cell, peers)
         loop, theirs = core.best_of(cell, loops)
-        if not mine or not theirs:
+        if min(len(mine), len(theirs)) < least:
             continue
         ratio = core.percentile(mine.values(), 50) / core.percentile(theirs.values(), 50)
         judged += 1

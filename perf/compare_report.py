@@ -85,6 +85,16 @@ def text(results):
     return "\n".join(lines)
 
 
+def markdown(results):
+    """The goals as a table for docs/performance.md."""
+    lines = ["| goal | what | memory | CPUs | ratio (spread %) | least | aim | verdict |", "|---|---|---|---|---|---|---|---|"]
+    for entry in results["goals"]:
+        ratio = "-" if entry["ratio"] is None else f"{number(entry['ratio'])} {entry['unit']} ({number(entry['spread'])})"
+        lines.append(f"| `{entry['name']}` | {entry['text']} | {entry['memory']} | {entry['placement'] or '-'} | {ratio} | {bound(entry, 'least')} | "
+                     f"{bound(entry, 'aim')} | {core.verdict(entry)}: {shortened(entry['reason'])} |")
+    return "\n".join(lines) + "\n"
+
+
 def listing(goals, experiments):
     lines = []
     for name, experiment in experiments.items():

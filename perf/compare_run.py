@@ -134,9 +134,10 @@ class Probe:
         self.child.close()
 
 
-def iterations_for(us, options):
-    """Enough timed calls for a steady median, within about 20 ms."""
-    return 1 if options.quick else max(3, min(51, int(20000 / max(us, 1))))
+def iterations_for(us, whole_us, options):
+    """Enough timed calls for a steady median, within about 20 ms; within a second where an answer has no time."""
+    most, budget = (51, 20000 / max(us, 1)) if us else (11, 1e6 / max(whole_us, 1))
+    return 1 if options.quick else max(3, min(most, int(budget)))
 
 
 def sample_size(experiment, size, children, probe, options, progress):
@@ -144,8 +145,9 @@ def sample_size(experiment, size, children, probe, options, progress):
     again) where samples had to be dropped."""
     samples, iterations = [], {}
     for child in children:
+        begun = time.monotonic()
         first = child.ask(f"go {size} 1", options.seconds)
-        iterations[child.name] = iterations_for(first.get("us", 0), options)
+        iterations[child.name] = iterations_for(first.get("us"), (time.monotonic() - begun) * 1e6, options)
     before = probe()
     for turn in range(2 * options.rounds):
         if turn >= options.rounds and (options.quick or core.has_rounds(samples, options.rounds)):

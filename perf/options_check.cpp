@@ -80,8 +80,11 @@ std::optional<UsageError> check_combination(const Options& o, const Operation& o
   if (o.local != Local::none && o.limits) return UsageError{"--local excludes --limits"};
   if (!is_rotation && (o.full || o.no_read || o.plan_overhead || o.compute_us > 0))
     return UsageError{"--full, --no-read, --compute and --plan-overhead are ring_rotate's"};
-  if (o.op != "softmax_all_reduce" && (o.input_memory || o.result != ResultPlace::as_buffers))
-    return UsageError{"--input and --result are softmax_all_reduce's"};
+  if (o.op != "softmax_all_reduce" && o.op != "sendrecv" &&
+      (o.input_memory || o.result != ResultPlace::as_buffers))
+    return UsageError{"--input and --result are softmax_all_reduce's and sendrecv's"};
+  if (o.op == "sendrecv" && o.result == ResultPlace::in_place)
+    return UsageError{"--result in_place is softmax_all_reduce's"};
   if (!o.background.empty()) {
     const auto known = background_operations();
     if (std::find(known.begin(), known.end(), o.background) == known.end())

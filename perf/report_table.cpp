@@ -113,7 +113,8 @@ std::string describe_buffers(const Options& options) {
                                : options.result == ResultPlace::private_memory ? "private memory"
                                : options.result == ResultPlace::window         ? "window"
                                                                                : word(options.memory);
-    memory = concat("partials: ", word(options.input_memory.value_or(options.memory)), ", results: ", result);
+    memory = concat(options.op == "sendrecv" ? "input: " : "partials: ",
+                    word(options.input_memory.value_or(options.memory)), ", results: ", result);
   }
   if (!options.is_cold) return concat(memory, ", warm (the same buffers in every iteration)");
   const bool is_flushed = options.op == "ring_rotate";

@@ -95,6 +95,8 @@ TEST(PerfOptionsTest, WrongUseLeavesWithTheUsageCodeAndNamesTheNearest) {
            {"all_gather -o summ", "Did you mean sum?"},
            {"all_gather -r two", "neither a rank nor all"},
            {"all_gather --full", "ring_rotate's"},
+           {"all_gather --result private", "softmax_all_reduce's and sendrecv's"},
+           {"sendrecv --result in_place", "softmax_all_reduce's"},
            {"all_gather --background all_gathr", "Did you mean all_gather?"},
            {"ring_rotate -C 1", "not applicable to ring_rotate"},
            {"ring_attention --cold", "not applicable to ring_attention"},

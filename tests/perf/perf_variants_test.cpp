@@ -25,6 +25,11 @@ TEST(PerfVariantsTest, RotationVariantsVerify) {
   expect_ok("ring_rotate -t 2 -b 16K -e 16K -n 3 --compute 50", "overlap(%)");
 }
 
+TEST(PerfVariantsTest, SendRecvFromAWindowIntoPrivateMemoryVerifies) {
+  expect_ok("sendrecv --procs 2 -b 64K -e 64K -n 2 --input window --result private",
+            "input: window, results: private memory");
+}
+
 TEST(PerfVariantsTest, SoftmaxVariantsVerify) {
   for (const std::string flags :
        {"--algorithm one_shot", "--algorithm two_shot", "--form unnormalised", "-d bf16", "-d half"})
