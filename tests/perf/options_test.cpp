@@ -100,14 +100,10 @@ TEST(PerfOptionsTest, WrongUseLeavesWithTheUsageCodeAndNamesTheNearest) {
            {"all_gather --background all_gathr", "Did you mean all_gather?"},
            {"ring_rotate -C 1", "not applicable to ring_rotate"},
            {"ring_attention --cold", "not applicable to ring_attention"},
-<<<<<<< HEAD
            {"decode_step -m 2", "not applicable to decode_step"},
            {"attention_step --limits", "ring_attention's"},
            {"ring_attention --local one_pass --limits", "--local excludes --limits"},
-=======
-           {"all_gather --result private", "are softmax_all_reduce's"},
-           {"softmax_reduce_scatter --input private", "are softmax_all_reduce's"},
->>>>>>> 9716f10 (Tests of ringcomm-perf's --input and --result; the help fits eighty columns again)
+           {"softmax_reduce_scatter --input private", "softmax_all_reduce's"},
            {"all_gather --sweep -N 2", "excludes -N"},
            {"", "op"}}) {
     testing::internal::CaptureStderr();
