@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/program.hpp"
+#include "test_paths.hpp"
 
 namespace ringcomm {
 namespace {
