@@ -133,7 +133,7 @@ void add_rotation(CLI::App& app, Options& o) {
       ->transform(one_of<RotationChoice>({{"automatic", RotationChoice::automatic},
                                           {"direct", RotationChoice::direct},
                                           {"relay", RotationChoice::relay}}));
-  group->add_option("--overlap", o.overlap, "relay beside the work on the last block (on if there is any)")
+  group->add_option("--overlap", o.overlap, "relay beside work on a block (on if there is any)")
       ->transform(one_of<plan::Overlap>({{"on", plan::Overlap::on}, {"off", plan::Overlap::off}}));
   group->add_option_function<std::string>("--chunk", bytes_into(o.chunk_bytes), "cut a relay's messages");
   group->add_flag("--plan-overhead", o.plan_overhead, "what plan and executor cost per step");

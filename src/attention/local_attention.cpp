@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ringcomm/attention/local_attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attention/block_kernel.hpp"
@@ -66,11 +67,14 @@ Status LocalAttention::add(const LocalRange& range, const TensorView& k, const T
   const TensorView expected = impl_->shape(k.shape[0], impl_->spec.kv_heads);
   RINGCOMM_TRY(impl_->check("k", k, expected));
   RINGCOMM_TRY(impl_->check("v", v, expected));
-  const Rectangle seen = classify(range.visible, 0, range.q_count, 0, k.shape[0]);
+  constexpr std::int64_t kFar = VisibleBand::kInfinite;
+  const VisibleBand visible{.lower = std::clamp(range.visible.lower, -kFar, kFar),
+                            .upper = std::clamp(range.visible.upper, -kFar, kFar)};
+  const Rectangle seen = classify(visible, 0, range.q_count, 0, k.shape[0]);
   if (seen.visibility == Visibility::none) return {};
   impl_->kernel->accumulate({.q_first = range.q_first,
                              .q_count = range.q_count,
-                             .local = range.visible,
+                             .local = visible,
                              .is_full = seen.visibility == Visibility::full},
                             k, v);
   return {};

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 namespace ringcomm::inline v0::collectives {
 namespace {
@@ -170,18 +171,20 @@ float* float_row(const PartialRows& rows, std::int64_t row) {
 
 std::span<const MergeKernels> merge_kernels() {
 #if defined(__x86_64__)
-  static const std::array all{merge_kernels_avx512(), merge_kernels_avx2(), merge_kernels_portable()};
-  static const std::size_t first =
-      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-              __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0
-          ? 0
-      : has_avx2() ? 1
-                   : 2;
+  // A factory is compiled for its level, so that even calling it needs the CPU.
+  static const std::vector<MergeKernels> all = [] {
+    std::vector<MergeKernels> found;
+    if (has_avx2() && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+        __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0)
+      found.push_back(merge_kernels_avx512());
+    if (has_avx2()) found.push_back(merge_kernels_avx2());
+    found.push_back(merge_kernels_portable());
+    return found;
+  }();
 #else
-  static const std::array all{merge_kernels_portable()};
-  static const std::size_t first = 0;
+  static const std::vector<MergeKernels> all{merge_kernels_portable()};
 #endif
-  return std::span(all).subspan(first);
+  return all;
 }
 
 const MergeKernels& merge_kernels_for(CpuLevel level) {

@@ -59,6 +59,8 @@ class BlockKernelInstructionsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (std::system("objdump --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "objdump is not installed";
+    // The tables are compiled like the kernels they name.
+    if (best_cpu_level() < CpuLevel::avx2) GTEST_SKIP() << "this CPU lacks avx2";
   }
 };
 

@@ -100,7 +100,9 @@ Result<TransferId> UcxPort::send(int peer, std::uint64_t tag, const std::byte* d
 
 Result<TransferId> UcxPort::send_announced(int peer, std::span<const std::byte> announcement,
                                            std::uint64_t tag, const std::byte* data, std::size_t bytes) {
-  if (peer == rank_ || announcement.size() > kAnnouncementBytesMax)
+  // A near peer's control messages are kept small (kPieceBytes), which a block is not.
+  if (peer == rank_ || announcement.empty() || announcement.size() > kAnnouncementBytesMax ||
+      peers_[static_cast<std::size_t>(peer)].is_near)
     return MessagePort::send_announced(peer, announcement, tag, data, bytes);
   Peer& to = peers_[static_cast<std::size_t>(peer)];
   if (to.is_lost) return to.reason;
