@@ -80,7 +80,13 @@ Status ChannelState::end_loan(Deadline deadline) {
 }
 
 ChannelState::~ChannelState() {
-  static_cast<void>(release_results().is_ok());
+  // Peers may be reading merged rows in this rank's memory.
+  const std::shared_ptr<Runnable> lender = lender_;  // its memory stays until that is settled
+  if (lender && end_loan(Deadline::after(kDrain)).code() == StatusCode::timeout) {
+    static_cast<void>(
+        channel_.fail(Status::aborted("the communicator was destroyed while a peer held merged rows"))
+            .is_ok());
+  }
   if (!running_ || Work(running_).test()) return;
   if (Work(running_).wait(Deadline::after(kDrain)).code() != StatusCode::timeout) return;
   static_cast<void>(

@@ -72,7 +72,8 @@ class PairCounts {
 class ChannelState {
  public:
   explicit ChannelState(Channel& channel) : pair_counts(channel.size()), channel_(channel) {}
-  /// Lets an unfinished operation end for kDrain, then fails the communicator.
+  /// Lets an unfinished operation end, and peers give back merged rows, for kDrain each; then fails the
+  /// communicator.
   ~ChannelState();
   ChannelState(const ChannelState&) = delete;
   ChannelState& operator=(const ChannelState&) = delete;
