@@ -53,11 +53,14 @@ TEST(RingAttentionFaultsTest, RankThatNeverCallsForwardIsNamedWithinTheDeadline)
 
 TEST(RingAttentionFaultsTest, AbortReleasesAForwardAndLaterCallsReturnIt) {
   std::vector<Status> statuses(3), later(3);
+  std::atomic<int> created{0};
   const auto body = [&](Communicator& comm) -> Status {
     Result<RingAttention> ring = RingAttention::create(comm, sound_spec());
+    ++created;
     if (!ring.is_ok()) return ring.status();
     const auto rank = static_cast<std::size_t>(comm.rank());
     if (rank == 1) {
+      while (created < 3) std::this_thread::yield();  // an abort would fail their creation
       comm.abort("the test said so");
     } else {
       statuses[rank] = ring->forward();
