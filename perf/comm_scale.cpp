@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "read_all.hpp"
 #include "ringcomm/collectives/basic.hpp"
 #include "ringcomm/collectives/ring_rotation.hpp"
 #include "ringcomm/comm/channel.hpp"
@@ -83,12 +84,7 @@ class Slowest {
 };
 
 std::uint64_t read_all(const rc::TensorView& view) {
-  const auto* words = static_cast<const std::uint64_t*>(view.data);
-  std::uint64_t lanes[8] = {};
-  for (std::size_t i = 0; i + 8 <= view.bytes() / sizeof(std::uint64_t); i += 8) {
-    for (std::size_t lane = 0; lane < 8; ++lane) lanes[lane] += words[i + lane];
-  }
-  return lanes[0] + lanes[1] + lanes[2] + lanes[3] + lanes[4] + lanes[5] + lanes[6] + lanes[7];
+  return rc::perf::read_all(static_cast<const std::byte*>(view.data), view.bytes());
 }
 
 struct RotationCase {

@@ -7,23 +7,15 @@
 #include "../buffer.hpp"
 #include "../case.hpp"
 #include "../operations.hpp"
+#include "../read_all.hpp"
 #include "../try.hpp"
 #include "ringcomm/core/deadline.hpp"
 
 namespace ringcomm::perf {
 namespace {
 
-/// Sums 64-bit words, so that every cache line of the block is read once.
 std::uint64_t read_all(const TensorView& view) {
-  const auto* words = static_cast<const std::uint64_t*>(view.data);
-  const std::size_t count = view.bytes() / sizeof(std::uint64_t);
-  std::uint64_t lanes[8] = {};
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    for (std::size_t lane = 0; lane < 8; ++lane) lanes[lane] += words[i + lane];
-  }
-  for (; i < count; ++i) lanes[0] += words[i];
-  return lanes[0] + lanes[1] + lanes[2] + lanes[3] + lanes[4] + lanes[5] + lanes[6] + lanes[7];
+  return perf::read_all(static_cast<const std::byte*>(view.data), view.bytes());
 }
 
 void work_for(double us) {

@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "../read_all.hpp"
 #include "../sample_request.hpp"
 #include "../stats.hpp"
 #include "bind.hpp"
-#include "read_all.hpp"
 
 #if defined(__SSE2__)
 #include <immintrin.h>

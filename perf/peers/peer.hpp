@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "read_all.hpp"
+#include "../read_all.hpp"
 
 namespace ringcomm::perf::peers {
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first use of a block: every cache line read once, as ringcomm-perf's ring_rotate does.
+// The first use of a block: every cache line read once, by ringcomm-perf and by the peers alike.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace ringcomm::perf::peers {
+namespace ringcomm::perf {
 
+/// Sums 64-bit words.
 inline std::uint64_t read_all(const std::byte* data, std::size_t bytes) {
   const auto* words = reinterpret_cast<const std::uint64_t*>(data);
   const std::size_t count = bytes / sizeof(std::uint64_t);
@@ -19,4 +20,4 @@ inline std::uint64_t read_all(const std::byte* data, std::size_t bytes) {
   return lanes[0] + lanes[1] + lanes[2] + lanes[3] + lanes[4] + lanes[5] + lanes[6] + lanes[7];
 }
 
-}  // namespace ringcomm::perf::peers
+}  // namespace ringcomm::perf
