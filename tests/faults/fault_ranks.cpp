@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <regex>
@@ -31,6 +33,21 @@ std::vector<std::string> names_in(const std::filesystem::path& directory) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+/// Names in /dev/shm that were not there before; those of other programs come and go, so that they get time.
+std::string new_shared_names(const std::vector<std::string>& before) {
+  std::string added;
+  for (int turn = 0; turn < 50; ++turn) {
+    added.clear();
+    for (const std::string& name : names_in("/dev/shm")) {
+      if (!std::binary_search(before.begin(), before.end(), name))
+        added += concat(added.empty() ? "" : " ", name);
+    }
+    if (added.empty()) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return added;
 }
 
 struct Said {
@@ -152,7 +169,8 @@ std::string LeftBehind::differences() const {
   differ("descriptors", descriptors_, open_descriptors());
   differ("memfd mappings", mappings_, mappings_with("memfd:"));
   differ("threads", threads_, threads_of_this_process());
-  if (names_in("/dev/shm") != shared_names_) text += "names in /dev/shm; ";
+  const std::string added = new_shared_names(shared_names_);
+  if (!added.empty()) text += concat("names in /dev/shm: ", added, "; ");
   return text;
 }
 
