@@ -10,17 +10,7 @@
 
 #include "collectives/merge_kernels.hpp"
 #include "collectives/softmax_math.hpp"
-
-#if defined(__SANITIZE_THREAD__)
-#define RINGCOMM_PLAIN_STORES 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RINGCOMM_PLAIN_STORES 1
-#endif
-#endif
-#if !defined(RINGCOMM_PLAIN_STORES) && defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "device/host/vector_stores.hpp"
 
 namespace ringcomm::inline v0::collectives {
 namespace {
@@ -114,7 +104,7 @@ void merge_statistics(const StatisticsJob& job) {
 
 template <bool kAroundCaches>
 [[gnu::always_inline]] inline void store(float* to, const Vector& from) {
-#if defined(RINGCOMM_PLAIN_STORES) || !defined(__x86_64__)
+#if !defined(RINGCOMM_VECTOR_STORES)
   std::memcpy(to, &from, sizeof(Vector));
 #else
   if constexpr (!kAroundCaches) {

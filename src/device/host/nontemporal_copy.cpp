@@ -6,17 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SANITIZE_THREAD__)
-#define RINGCOMM_PLAIN_STORES 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RINGCOMM_PLAIN_STORES 1
-#endif
-#endif
-#if !defined(RINGCOMM_PLAIN_STORES) && defined(__x86_64__)
-#include <immintrin.h>
-#define RINGCOMM_VECTOR_STORES 1
-#endif
+#include "device/host/vector_stores.hpp"
 
 namespace ringcomm::inline v0 {
 namespace {
