@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few words on the attention peers' command lines: a form, then flags as ringcomm-perf's.
+// What the attention peers share: the few words on their command lines (a form, then flags as
+// ringcomm-perf's), the kernel, and how they start.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "../attention_data.hpp"
+#include "peer.hpp"
+#include "ringcomm/attention/local_attention.hpp"
 #include "ringcomm/attention/mask.hpp"
 #include "ringcomm/core/status.hpp"
 
@@ -55,6 +59,25 @@ inline void must(const Status& status) {
   if (status.is_ok()) return;
   std::fprintf(stderr, "%s\n", status.to_string().c_str());
   std::exit(3);
+}
+
+/// The kernel that both sides use, for `q_rows` queries.
+inline LocalAttention attention_of(const AttentionShape& shape, std::int64_t q_rows) {
+  auto attention = LocalAttention::create({.q_rows = q_rows,
+                                           .q_heads = shape.q_heads,
+                                           .kv_heads = shape.kv_heads,
+                                           .head_dim = static_cast<int>(shape.head_dim),
+                                           .dtype = shape.dtype});
+  must(attention.status());
+  return std::move(attention).value();
+}
+
+/// main() of a peer that exchanges blocks in one of the two forms.
+template <class ExchangingPeer>
+int serve_exchange(int argc, char** argv) {
+  const AttentionFlags flags = read_attention_flags(argc, argv, "sendrecv|isend");
+  ExchangingPeer peer(flags);
+  return serve(&argc, &argv, flags.form == "isend" ? "MPI_Isend" : "MPI_Sendrecv", peer);
 }
 
 }  // namespace ringcomm::perf::peers

@@ -19,13 +19,7 @@ class AttentionStepPeer final : public Peer {
     const AttentionShape& shape = flags_.shape;
     keys_ = static_cast<std::int64_t>(bytes / shape.token_bytes());
     bytes_ = static_cast<std::size_t>(keys_) * shape.token_bytes();
-    auto attention = LocalAttention::create({.q_rows = flags_.queries,
-                                             .q_heads = shape.q_heads,
-                                             .kv_heads = shape.kv_heads,
-                                             .head_dim = static_cast<int>(shape.head_dim),
-                                             .dtype = shape.dtype});
-    must(attention.status());
-    attention_.emplace(std::move(attention).value());
+    attention_.emplace(attention_of(shape, flags_.queries));
     sent_ = std::make_unique<std::byte[]>(bytes_);
     received_ = std::make_unique<std::byte[]>(bytes_);
     const std::vector<std::int64_t> tokens = positions_from(rank() * keys_, keys_);
@@ -97,8 +91,5 @@ class AttentionStepPeer final : public Peer {
 }  // namespace ringcomm::perf::peers
 
 int main(int argc, char** argv) {
-  namespace peers = ringcomm::perf::peers;
-  const peers::AttentionFlags flags = peers::read_attention_flags(argc, argv, "sendrecv|isend");
-  peers::AttentionStepPeer peer(flags);
-  return peers::serve(&argc, &argv, flags.form == "isend" ? "MPI_Isend" : "MPI_Sendrecv", peer);
+  return ringcomm::perf::peers::serve_exchange<ringcomm::perf::peers::AttentionStepPeer>(argc, argv);
 }

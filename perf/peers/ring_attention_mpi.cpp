@@ -22,13 +22,7 @@ class RingAttentionPeer final : public Peer {
     must(map.status());
     map_.emplace(std::move(map).value());
     rows_ = map_->rows_of(rank());
-    auto attention = LocalAttention::create({.q_rows = rows_,
-                                             .q_heads = shape.q_heads,
-                                             .kv_heads = shape.kv_heads,
-                                             .head_dim = static_cast<int>(shape.head_dim),
-                                             .dtype = shape.dtype});
-    must(attention.status());
-    attention_.emplace(std::move(attention).value());
+    attention_.emplace(attention_of(shape, rows_));
     pieces_.clear();
     std::size_t largest = 0;
     for (int source = 0; source < size(); ++source) {
@@ -144,8 +138,5 @@ class RingAttentionPeer final : public Peer {
 }  // namespace ringcomm::perf::peers
 
 int main(int argc, char** argv) {
-  namespace peers = ringcomm::perf::peers;
-  const peers::AttentionFlags flags = peers::read_attention_flags(argc, argv, "sendrecv|isend");
-  peers::RingAttentionPeer peer(flags);
-  return peers::serve(&argc, &argv, flags.form == "isend" ? "MPI_Isend" : "MPI_Sendrecv", peer);
+  return ringcomm::perf::peers::serve_exchange<ringcomm::perf::peers::RingAttentionPeer>(argc, argv);
 }
