@@ -67,14 +67,27 @@ TEST_P(SoftmaxInPlaceTest, PartsAreTheBitsOfTheLocalMerge) {
   EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
+/// A partial in a window, merged in two rounds, so that every rank reads the other's rows.
+struct LoanCase {
+  Shape shape{24, 16, DType::float32, PartialForm::normalised};
+  SoftmaxAllReduceOptions options;
+  Window window;
+  SoftmaxPartial partial;
+};
+
+Result<LoanCase> make_loan_case(Communicator& comm) {
+  LoanCase made;
+  made.options.algorithm = MergeChoice::two_shot;
+  RINGCOMM_TRY_ASSIGN(made.window, comm.allocate(made.shape.bytes()));
+  RINGCOMM_TRY_ASSIGN(made.partial, SoftmaxPartial::in(made.window, made.shape.rows, made.shape.dim));
+  return made;
+}
+
 // The last rank is slow and reads late; the others have released and merge other rows meanwhile.
 TEST_P(SoftmaxInPlaceTest, OwnersDoNotWriteOverRowsThatAPeerStillReads) {
   const Status status = run_on(GetParam(), [](Communicator& comm) -> Status {
-    const Shape shape{24, 16, DType::float32, PartialForm::normalised};
-    SoftmaxAllReduceOptions options;
-    options.algorithm = MergeChoice::two_shot;
-    RINGCOMM_TRY_ASSIGN(const Window window, comm.allocate(shape.bytes()));
-    RINGCOMM_TRY_ASSIGN(const SoftmaxPartial partial, SoftmaxPartial::in(window, shape.rows, shape.dim));
+    RINGCOMM_TRY_ASSIGN(const LoanCase made, make_loan_case(comm));
+    const auto& [shape, options, window, partial] = made;
     MergedRows merged;
     for (int round = 0; round < 6; ++round) {
       fill(partial, comm.rank(), round);
@@ -101,11 +114,8 @@ TEST(SoftmaxInPlaceLoanTest, TheNextCallWaitsForTheReader) {
   const Status status = run_threads(
       2,
       [&](Communicator& comm) -> Status {
-        const Shape shape{24, 16, DType::float32, PartialForm::normalised};
-        SoftmaxAllReduceOptions options;
-        options.algorithm = MergeChoice::two_shot;
-        RINGCOMM_TRY_ASSIGN(const Window window, comm.allocate(shape.bytes()));
-        RINGCOMM_TRY_ASSIGN(const SoftmaxPartial partial, SoftmaxPartial::in(window, shape.rows, shape.dim));
+        RINGCOMM_TRY_ASSIGN(const LoanCase made, make_loan_case(comm));
+        const auto& [shape, options, window, partial] = made;
         fill(partial, comm.rank(), 1);
         RINGCOMM_TRY_ASSIGN(MergedRows merged, softmax_all_reduce_in_place(comm.channel(), partial, options));
         if (comm.rank() == 0) {
@@ -129,11 +139,8 @@ TEST(SoftmaxInPlaceLoanTest, TheOwnersEndWaitsForTheReader) {
   const Status status = run_threads(
       2,
       [](Communicator& comm) -> Status {
-        const Shape shape{24, 16, DType::float32, PartialForm::normalised};
-        SoftmaxAllReduceOptions options;
-        options.algorithm = MergeChoice::two_shot;
-        RINGCOMM_TRY_ASSIGN(const Window window, comm.allocate(shape.bytes()));
-        RINGCOMM_TRY_ASSIGN(const SoftmaxPartial partial, SoftmaxPartial::in(window, shape.rows, shape.dim));
+        RINGCOMM_TRY_ASSIGN(const LoanCase made, make_loan_case(comm));
+        const auto& [shape, options, window, partial] = made;
         fill(partial, comm.rank(), 1);
         RINGCOMM_TRY_ASSIGN(const MergedRows merged,
                             softmax_all_reduce_in_place(comm.channel(), partial, options));
