@@ -44,7 +44,12 @@ __mmask32 not_finite(__m512i values) {
   return _mm512_cmpeq_epi16_mask(_mm512_and_si512(values, exponent), exponent);
 }
 
-void pack_keys(const HeadRows& k, const HeadRows& v, int head_dim, void* packed, PackedKeys& keys) {
+/// Key pairs; an odd last key has zeros beside it. True if all are finite.
+struct PairedValues {
+  static bool pack(const HeadRows& v, int head_dim, void* packed);
+};
+
+bool PairedValues::pack(const HeadRows& v, int head_dim, void* packed) {
   alignas(64) static constexpr std::uint16_t kLower[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
                                                            37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
                                                            11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
@@ -63,11 +68,16 @@ void pack_keys(const HeadRows& k, const HeadRows& v, int head_dim, void* packed,
       _mm512_store_si512(to + dim + 16, _mm512_permutex2var_epi16(first, upper, second));
     }
   }
+  return odd_values == 0;
+}
+
+void pack_keys(const HeadRows& k, int /*head_dim*/, void* packed, PackedKeys& keys) {
   keys = {.k = k.data,
           .k_stride_bytes = k.stride_bytes,
           .v = packed,
           .keys = k.rows,
-          .v_is_finite = odd_values == 0};
+          .is_v_packed = false,
+          .v_is_finite = false};
 }
 
 }  // namespace
@@ -77,7 +87,7 @@ TileOps avx512_dot_ops() {
           .has_wide_k = false,
           .pack_queries = pack_query_tile<Avx512, PairUnits>,
           .pack_keys = pack_keys,
-          .accumulate = accumulate_tile<PairDot>,
+          .accumulate = accumulate_tile<PairDot, PairedValues>,
           .write_rows = write_tile_rows<Avx512, Bfloat16Storage<Avx512>>,
           .write_rows_float32 = write_tile_rows<Avx512, Float32Storage<Avx512>>};
 }

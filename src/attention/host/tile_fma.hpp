@@ -14,7 +14,7 @@ TileOps fma_ops() {
           .has_wide_k = Storage::kBytes != 4,
           .pack_queries = pack_query_tile<V, WidenedUnits<V, Storage>>,
           .pack_keys = pack_widened_keys<V, Storage>,
-          .accumulate = accumulate_tile<A>,
+          .accumulate = accumulate_tile<A, WidenedValues<V, Storage>>,
           .write_rows = write_tile_rows<V, Storage>,
           .write_rows_float32 = write_tile_rows<V, Float32Storage<V>>};
 }

@@ -62,13 +62,11 @@ struct Pass {
   }
 };
 
-/// Fetches the rows of `next` that belong to step `step` of `steps`.
-inline void prefetch_rows(const TilePrefetch& next, int step, int steps) {
-  for (int row = step * next.k.rows / steps; row < (step + 1) * next.k.rows / steps; ++row) {
-    for (int at = 0; at < next.row_bytes; at += 64) {
-      __builtin_prefetch(bytes_at(next.k.data, row * next.k.stride_bytes + at), 0, 2);
-      __builtin_prefetch(bytes_at(next.v.data, row * next.v.stride_bytes + at), 0, 2);
-    }
+/// Fetches the rows that belong to step `step` of `steps`.
+inline void prefetch_rows(const HeadRows& rows, int row_bytes, int step, int steps) {
+  for (int row = step * rows.rows / steps; row < (step + 1) * rows.rows / steps; ++row) {
+    for (int at = 0; at < row_bytes; at += 64)
+      __builtin_prefetch(bytes_at(rows.data, row * rows.stride_bytes + at), 0, 2);
   }
 }
 
@@ -132,8 +130,11 @@ template <class A, int kFirst>
 RINGCOMM_IN_PLACE void score_from(const Pass<A>& pass, int done, float* scores,
                                   Floats<A> (&max)[A::kVectors]) {
   for (; done < pass.wanted[kFirst]; done += A::kRows) {
-    prefetch_rows(pass.task.next, done / A::kRows + pass.lane / kPassLanes<A> * (pass.count / A::kRows),
-                  pass.count / A::kRows * (kTileQueries / kPassLanes<A>));
+    const TilePrefetch& next = pass.task.next;
+    const int step = done / A::kRows + pass.lane / kPassLanes<A> * (pass.count / A::kRows);
+    const int steps = pass.count / A::kRows * (kTileQueries / kPassLanes<A>);
+    prefetch_rows(next.k, next.row_bytes, step, steps);
+    prefetch_rows(next.v, next.row_bytes, step, steps);
     score_rows<A, kFirst>(pass, pass.key_first + done, scores, max);
   }
   if constexpr (kFirst + 1 < A::kVectors) score_from<A, kFirst + 1>(pass, done, scores, max);
@@ -249,7 +250,8 @@ inline void add_seen_values(const Pass<A>& pass, const float* weights, const Flo
   }
 }
 
-template <class A>
+/// `Values` packs V, between the two products: its rows arrive while the keys are scored.
+template <class A, class Values>
 void accumulate_tile(const TileTask& task) {
   auto* scores = static_cast<float*>(task.scratch);
   float* weights = scores + (A::kValuesPerUnit == 1 ? 0 : kTileKeys * kPassLanes<A>);
@@ -262,6 +264,10 @@ void accumulate_tile(const TileTask& task) {
     for (int c = 0; c < A::kVectors; ++c) max[c] = A::V::all(-__builtin_inff());
     score_from<A, 0>(pass, 0, scores, max);
     weigh_keys<A>(pass, scores, max, weights, keep);
+    if (!task.keys.is_v_packed) {
+      task.keys.v_is_finite = Values::pack(task.v, task.head_dim, task.keys.v);
+      task.keys.is_v_packed = true;
+    }
     if (task.keys.v_is_finite) {
       add_values<A>(pass, weights, keep);
     } else {

@@ -32,12 +32,13 @@ struct HeadRows {
   int rows;
 };
 
-/// One KV tile as accumulate() reads it.
+/// One KV tile as accumulate() reads it; the first task on it packs its values.
 struct PackedKeys {
   const void* k;  ///< rows of 32-bit units, `k_stride_bytes` apart
   std::int64_t k_stride_bytes;
-  const void* v;  ///< [key units][head_dim + kValuePadding] units
+  void* v;  ///< [key units][head_dim + kValuePadding] units, once is_v_packed
   int keys;
+  bool is_v_packed;
   bool v_is_finite;  ///< else a masked key's zero weight must not meet its value: 0 * NaN is NaN
 };
 
@@ -47,7 +48,7 @@ struct TileMask {
   int lane_first, lane_final;
 };
 
-/// Rows of K and V that will be wanted soon, fetched into the cache while a task computes.
+/// Rows that will be wanted soon, fetched into the cache while a task scores its keys.
 struct TilePrefetch {
   HeadRows k, v;
   int row_bytes;
@@ -55,7 +56,8 @@ struct TilePrefetch {
 
 struct TileTask {
   const void* q;  ///< from pack_queries
-  PackedKeys keys;
+  PackedKeys& keys;
+  HeadRows v;  ///< of `keys`
   int head_dim;
   int key_first, key_final;  ///< only these keys may be visible; key_first is a multiple of kKeyAlignment
   TileMask mask;
@@ -82,8 +84,8 @@ struct TileOps {
   bool has_wide_k = false;  ///< K is widened into the packed tile, behind V
   /// `negate` flips the sign of all queries (a negative scale).
   void (*pack_queries)(const HeadRows& q, int head_dim, bool negate, void* packed) = nullptr;
-  void (*pack_keys)(const HeadRows& k, const HeadRows& v, int head_dim, void* packed,
-                    PackedKeys& keys) = nullptr;
+  /// All of `keys` but the values, for which it leaves room.
+  void (*pack_keys)(const HeadRows& k, int head_dim, void* packed, PackedKeys& keys) = nullptr;
   void (*accumulate)(const TileTask& task) = nullptr;
   void (*write_rows)(const TileRows& rows) = nullptr;          ///< in the input's dtype
   void (*write_rows_float32)(const TileRows& rows) = nullptr;  ///< unrounded

@@ -96,14 +96,25 @@ bool widen_rows(const HeadRows& rows, int head_dim, int padding, float* to) {
   return is_finite;
 }
 
+/// Values as floats. True if all are finite.
+template <class V, class Storage>
+struct WidenedValues {
+  static bool pack(const HeadRows& v, int head_dim, void* packed) {
+    return widen_rows<V, Storage>(v, head_dim, kValuePadding, static_cast<float*>(packed));
+  }
+};
+
 /// K in place if it is float32, else widened behind the packed V.
 template <class V, class Storage>
-void pack_widened_keys(const HeadRows& k, const HeadRows& v, int head_dim, void* packed, PackedKeys& keys) {
-  auto* values = static_cast<float*>(packed);
-  keys = {.k = k.data, .k_stride_bytes = k.stride_bytes, .v = packed, .keys = k.rows, .v_is_finite = true};
-  keys.v_is_finite = widen_rows<V, Storage>(v, head_dim, kValuePadding, values);
+void pack_widened_keys(const HeadRows& k, int head_dim, void* packed, PackedKeys& keys) {
+  keys = {.k = k.data,
+          .k_stride_bytes = k.stride_bytes,
+          .v = packed,
+          .keys = k.rows,
+          .is_v_packed = false,
+          .v_is_finite = false};
   if constexpr (Storage::kBytes != 4) {
-    float* wide = values + kTileKeys * (head_dim + kValuePadding);
+    float* wide = static_cast<float*>(packed) + kTileKeys * (head_dim + kValuePadding);
     static_cast<void>(widen_rows<V, Storage>(k, head_dim, 0, wide));
     keys.k = wide;
     keys.k_stride_bytes = head_dim * 4;

@@ -17,6 +17,8 @@ namespace {
 /// (query tile, head) pairs of one kv head that share a packed KV tile: enough to forget the cost of packing,
 /// few enough that their states (32 KiB each at head_dim 128) and packed queries stay in a 1 MiB L2.
 constexpr int kUnitsPerItem = 8;
+/// Rows of K between their fetch and their use: a few hundred nanoseconds of work, as far as another core is.
+constexpr int kKeysAhead = 16;
 constexpr float kNoKeyMax = -std::numeric_limits<float>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
 constexpr double kLn2 = 0.6931471805599453;
@@ -159,11 +161,11 @@ class TiledKernel final : public BlockKernel {
         const auto final = static_cast<int>(std::min<std::int64_t>(keys, unit.keys.final - base));
         if (first >= final) continue;
         if (tile.keys == 0) {
-          ops_.pack_keys(head_rows(item.k, base, item.kv_head, keys),
-                         head_rows(item.v, base, item.kv_head, keys), shape_.head_dim, packed, tile);
+          ops_.pack_keys(head_rows(item.k, base, item.kv_head, keys), shape_.head_dim, packed, tile);
         }
         ops_.accumulate({.q = unit.q,
                          .keys = tile,
+                         .v = head_rows(item.v, base, item.kv_head, keys),
                          .head_dim = shape_.head_dim,
                          .key_first = first / kKeyAlignment * kKeyAlignment,
                          .key_final = final,
@@ -171,19 +173,30 @@ class TiledKernel final : public BlockKernel {
                          .scale = log2_scale(shape_.scale),
                          .state = unit.state,
                          .scratch = tile_scratch,
-                         .next = rows_wanted_next(item, slot, base + kTileKeys)});
+                         .next = rows_wanted_soon(item, slot, base)});
       }
     }
   }
 
-  /// A share of the KV tile that starts at `base`: each unit fetches some of it while it computes.
-  TilePrefetch rows_wanted_next(const Item& item, int slot, std::int64_t base) const {
-    const std::int64_t rows = std::clamp<std::int64_t>(item.k.shape[0] - base, 0, kTileKeys);
-    const std::int64_t first = rows * slot / item.count;
-    const auto share = static_cast<int>(rows * (slot + 1) / item.count - first);
-    return {.k = head_rows(item.k, base + first, item.kv_head, share),
-            .v = head_rows(item.v, base + first, item.kv_head, share),
-            .row_bytes = shape_.head_dim * static_cast<int>(bytes_of(shape_.dtype))};
+  /// What a unit fetches while it scores the keys of the tile at `base`. Units share the next tile. The first
+  /// tile, and every tile of a unit that is alone, fetch for themselves: keys some rows ahead of the score,
+  /// values until they are packed behind it.
+  TilePrefetch rows_wanted_soon(const Item& item, int slot, std::int64_t base) const {
+    const std::int64_t keys = item.k.shape[0];
+    const auto rows_from = [&](const TensorView& view, std::int64_t first, std::int64_t rows) {
+      first = std::min(first, keys);
+      return head_rows(view, first, item.kv_head, static_cast<int>(std::min(rows, keys - first)));
+    };
+    const int row_bytes = shape_.head_dim * static_cast<int>(bytes_of(shape_.dtype));
+    if (item.count == 1 || (base == 0 && slot == 0)) {
+      return {.k = rows_from(item.k, base + kKeysAhead, kTileKeys),
+              .v = rows_from(item.v, base, kTileKeys),
+              .row_bytes = row_bytes};
+    }
+    const std::int64_t first = base + kTileKeys + kTileKeys * slot / item.count;
+    const std::int64_t share = base + kTileKeys + kTileKeys * (slot + 1) / item.count - first;
+    return {
+        .k = rows_from(item.k, first, share), .v = rows_from(item.v, first, share), .row_bytes = row_bytes};
   }
 
   /// The band in lane and key numbers of a tile; distances there are below kTileQueries + kTileKeys.
