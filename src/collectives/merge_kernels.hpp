@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax merge of float rows for each instruction level; every level gives the same bits.
+// The softmax merge for each instruction level; every level gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,10 @@ struct StatisticsJob {
 
 /// One row of outs: target = (sum of weights[k] * sources[k], k in order) / divisor.
 struct RowJob {
-  float* target;
-  const float* const* sources;
+  std::byte* target;
+  DType target_type;
+  const std::byte* const* sources;
+  const DType* types;  ///< of the sources
   const float* weights;
   std::int64_t count;  ///< sources; 0 writes zeros
   std::int64_t dim;

@@ -5,87 +5,92 @@
 // purpose.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
 
 #include "collectives/merge_kernels.hpp"
 #include "collectives/softmax_math.hpp"
-#include "device/host/vector_stores.hpp"
 
 namespace ringcomm::inline v0::collectives {
 namespace {
 
 constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();
-
-using Vector = float __attribute__((vector_size(RINGCOMM_MERGE_BYTES)));
-constexpr std::int64_t kWidth = RINGCOMM_MERGE_BYTES / 4;
 /// Sums that wait for each other in nothing: eight hide the latency of addition.
 constexpr int kVectorsPerTile = 8;
 
+/// `count` <= kWidth floats, kNothingSeen behind them.
+[[gnu::always_inline]] inline Vector load_statistics(const float* from, std::int64_t stride,
+                                                     std::int64_t count) {
+  Vector values;
+  if (stride == 1 && count == kWidth) {
+    load(values, from);
+    return values;
+  }
+  for (std::int64_t i = 0; i < kWidth; ++i) values[i] = i < count ? from[i * stride] : kNothingSeen;
+  return values;
+}
+
+[[gnu::always_inline]] inline void store_statistics(float* to, std::int64_t stride, std::int64_t count,
+                                                    const Vector& values) {
+  if (stride == 1 && count == kWidth) return store<false>(to, values);
+  for (std::int64_t i = 0; i < count; ++i) to[i * stride] = values[i];
+}
+
 // A maximum that drops NaN, as std::fmax; the exponential in its source's weight brings it back. So an empty
 // row is one whose sources are all -inf, which a maximum of -inf does not prove.
-template <LogBase kBase, PartialForm kForm, int kLanes>
-void merge_statistics_of(const StatisticsJob& job, std::int64_t first) {
+template <LogBase kBase, PartialForm kForm>
+void merge_statistics_of(const StatisticsJob& job, std::int64_t first, std::int64_t count) {
   constexpr bool kHasPair = kForm == PartialForm::unnormalised;
-  float largest[kLanes], sum[kLanes];
-  std::uint32_t seen[kLanes];
-  for (int i = 0; i < kLanes; ++i) largest[i] = kNothingSeen, sum[i] = 0.0F, seen[i] = 0;
-  const auto at = [&](const PartialRows& rows, int i) {
-    return rows.statistic + (job.first + first + i) * rows.statistic_stride;
+  const Vector zero{};
+  const Vector nothing = zero + kNothingSeen;
+  Vector largest = nothing, sum = zero;
+  Integers seen{};
+  const auto at = [&](const PartialRows& rows) {
+    return rows.statistic + (job.first + first) * rows.statistic_stride;
   };
-  for (std::size_t k = 0; k < job.sources.size(); ++k) {
-    float* const values = job.weights + static_cast<std::int64_t>(k) * kMergeLanes + first;
-    const PartialRows& source = job.sources[k];
-    if (source.statistic_stride == 1) {
-      std::memcpy(values, at(source, 0), sizeof(float) * kLanes);
-    } else {
-      for (int i = 0; i < kLanes; ++i) values[i] = *at(source, i);
-    }
-    for (int i = 0; i < kLanes; ++i) {
-      largest[i] = values[i] > largest[i] ? values[i] : largest[i];
-      seen[i] |= values[i] == kNothingSeen ? 0U : 1U;
-    }
+  float* weights = job.weights + first;
+  for (const PartialRows& source : job.sources) {
+    const Vector values = load_statistics(at(source), source.statistic_stride, count);
+    store<false>(weights, values);
+    weights += kMergeLanes;
+    largest = values > largest ? values : largest;
+    seen |= values != nothing;
   }
-  for (std::size_t k = 0; k < job.sources.size(); ++k) {
-    float* const values = job.weights + static_cast<std::int64_t>(k) * kMergeLanes + first;
-    for (int i = 0; i < kLanes; ++i) {
-      const float weight = exponential<kBase>(values[i] - largest[i]);
-      values[i] = values[i] == kNothingSeen ? 0.0F : weight;
-    }
+  weights = job.weights + first;
+  for (const PartialRows& source : job.sources) {
+    Vector values;
+    load(values, weights);
+    const Vector weight = values == nothing ? zero : exponential<kBase>(values - largest);
+    store<false>(weights, weight);
+    weights += kMergeLanes;
     if constexpr (!kHasPair) {
-      for (int i = 0; i < kLanes; ++i) sum[i] += values[i];
+      sum += weight;
     } else {
-      const PartialRows& source = job.sources[k];
-      for (int i = 0; i < kLanes; ++i) {
-        if (values[i] != 0.0F) sum[i] += values[i] * at(source, i)[source.pair_stride];
-      }
-    }
-  }
-  float merged[kLanes];
-  for (int i = 0; i < kLanes; ++i) {
-    if constexpr (kHasPair) {
-      // The maximum of NaN and -inf is -inf, which would make an empty row of it in the next merge.
-      const bool is_nan = largest[i] == kNothingSeen && seen[i] != 0;
-      merged[i] = is_nan ? std::numeric_limits<float>::quiet_NaN() : largest[i];
-      job.divisors[first + i] = 1.0F;
-    } else {
-      const float lse = largest[i] + logarithm<kBase>(sum[i]);
-      merged[i] = seen[i] == 0 ? kNothingSeen : lse;
-      job.divisors[first + i] = seen[i] == 0 ? 1.0F : sum[i];
+      const Vector sums = load_statistics(at(source) + source.pair_stride, source.statistic_stride, count);
+      sum += weight != zero ? weight * sums : zero;
     }
   }
   const PartialRows& target = *job.target;
-  for (int i = 0; i < kLanes; ++i) {
-    float* const statistic = at(target, i);
-    statistic[0] = merged[i];
-    if constexpr (kHasPair) statistic[target.pair_stride] = sum[i];
+  const Vector one = zero + 1.0F;
+  if constexpr (kHasPair) {
+    // The maximum of NaN and -inf is -inf, which would make an empty row of it in the next merge.
+    const Vector nan = zero + std::numeric_limits<float>::quiet_NaN();
+    const Vector merged = ((largest == nothing) & (seen != 0)) ? nan : largest;
+    store<false>(job.divisors + first, one);
+    store_statistics(at(target), target.statistic_stride, count, merged);
+    store_statistics(at(target) + target.pair_stride, target.statistic_stride, count, sum);
+  } else {
+    const Vector merged = seen == 0 ? nothing : largest + logarithm<kBase>(sum);
+    const Vector divisor = seen == 0 ? one : sum;
+    store<false>(job.divisors + first, divisor);
+    store_statistics(at(target), target.statistic_stride, count, merged);
   }
 }
 
 template <LogBase kBase, PartialForm kForm>
 void merge_statistics_in(const StatisticsJob& job) {
-  if (job.count == kMergeLanes) return merge_statistics_of<kBase, kForm, kMergeLanes>(job, 0);
-  for (std::int64_t row = 0; row < job.count; ++row) merge_statistics_of<kBase, kForm, 1>(job, row);
+  for (std::int64_t row = 0; row < job.count; row += kWidth)
+    merge_statistics_of<kBase, kForm>(job, row, std::min(kWidth, job.count - row));
 }
 
 void merge_statistics(const StatisticsJob& job) {
@@ -98,69 +103,62 @@ void merge_statistics(const StatisticsJob& job) {
                        : merge_statistics_in<LogBase::two, PartialForm::unnormalised>(job);
 }
 
-[[gnu::always_inline]] inline void load(Vector& into, const float* from) {
-  std::memcpy(&into, from, sizeof(Vector));
-}
-
-template <bool kAroundCaches>
-[[gnu::always_inline]] inline void store(float* to, const Vector& from) {
-#if !defined(RINGCOMM_VECTOR_STORES)
-  std::memcpy(to, &from, sizeof(Vector));
-#else
-  if constexpr (!kAroundCaches) {
-    std::memcpy(to, &from, sizeof(Vector));
-#if RINGCOMM_MERGE_BYTES == 64
-  } else {
-    _mm512_stream_ps(to, reinterpret_cast<const __m512&>(from));
-  }
-#elif RINGCOMM_MERGE_BYTES == 32
-  } else {
-    _mm256_stream_ps(to, reinterpret_cast<const __m256&>(from));
-  }
-#else
-  } else {
-    _mm_stream_ps(to, reinterpret_cast<const __m128&>(from));
-  }
-#endif
-#endif
+template <int kTile, class T>
+[[gnu::always_inline]] inline void add_weighted(Vector (&sum)[kTile], float weight, const std::byte* source,
+                                                std::int64_t column) {
+  const T* const from = reinterpret_cast<const T*>(source) + column;
+#pragma GCC unroll 8
+  for (int i = 0; i < kTile; ++i) sum[i] += weight * widened(from + i * kWidth);
 }
 
 /// kTile vectors from `column` on.
-template <int kTile, bool kAroundCaches>
+template <int kTile, class T, bool kAroundCaches>
 [[gnu::always_inline]] inline void merge_tile(const RowJob& job, std::int64_t column) {
   Vector sum[kTile];
 #pragma GCC unroll 8
   for (int i = 0; i < kTile; ++i) sum[i] = Vector{};
   for (std::int64_t k = 0; k < job.count; ++k) {
-    const float* const source = job.sources[k] + column;
-    const float weight = job.weights[k];
-#pragma GCC unroll 8
-    for (int i = 0; i < kTile; ++i) {
-      Vector value;
-      load(value, source + i * kWidth);
-      sum[i] += weight * value;
+    if (job.types[k] == DType::float32) {
+      add_weighted<kTile, float>(sum, job.weights[k], job.sources[k], column);
+    } else if (job.types[k] == DType::bfloat16) {
+      add_weighted<kTile, bf16>(sum, job.weights[k], job.sources[k], column);
+    } else {
+      add_weighted<kTile, fp16>(sum, job.weights[k], job.sources[k], column);
     }
   }
+  T* const to = reinterpret_cast<T*>(job.target) + column;
 #pragma GCC unroll 8
-  for (int i = 0; i < kTile; ++i)
-    store<kAroundCaches>(job.target + column + i * kWidth, sum[i] / job.divisor);
+  for (int i = 0; i < kTile; ++i) store_narrowed<T, kAroundCaches>(to + i * kWidth, sum[i] / job.divisor);
 }
 
-template <bool kAroundCaches>
-[[gnu::always_inline]] inline void merge_row_by(const RowJob& job) {
+float element_of(const std::byte* source, DType type, std::int64_t column) {
+  if (type == DType::bfloat16) return to_float(reinterpret_cast<const bf16*>(source)[column]);
+  if (type == DType::float16) return to_float(reinterpret_cast<const fp16*>(source)[column]);
+  return reinterpret_cast<const float*>(source)[column];
+}
+
+template <class T, bool kAroundCaches>
+void merge_row_by(const RowJob& job) {
   std::int64_t column = 0;
   for (; column + kVectorsPerTile * kWidth <= job.dim; column += kVectorsPerTile * kWidth)
-    merge_tile<kVectorsPerTile, kAroundCaches>(job, column);
-  for (; column + kWidth <= job.dim; column += kWidth) merge_tile<1, kAroundCaches>(job, column);
+    merge_tile<kVectorsPerTile, T, kAroundCaches>(job, column);
+  for (; column + kWidth <= job.dim; column += kWidth) merge_tile<1, T, kAroundCaches>(job, column);
   for (; column < job.dim; ++column) {
     float sum = 0.0F;
-    for (std::int64_t k = 0; k < job.count; ++k) sum += job.weights[k] * job.sources[k][column];
-    job.target[column] = sum / job.divisor;
+    for (std::int64_t k = 0; k < job.count; ++k)
+      sum += job.weights[k] * element_of(job.sources[k], job.types[k], column);
+    reinterpret_cast<T*>(job.target)[column] = from_float<T>(sum / job.divisor);
   }
+}
+
+template <class T>
+void merge_row_of(const RowJob& job) {
+  return job.goes_around_caches ? merge_row_by<T, true>(job) : merge_row_by<T, false>(job);
 }
 
 void merge_row(const RowJob& job) {
-  return job.goes_around_caches ? merge_row_by<true>(job) : merge_row_by<false>(job);
+  if (job.target_type == DType::bfloat16) return merge_row_of<bf16>(job);
+  return job.target_type == DType::float16 ? merge_row_of<fp16>(job) : merge_row_of<float>(job);
 }
 
 }  // namespace

@@ -31,10 +31,11 @@ struct MergeKind {
 /// What merge_rows() needs beside its arguments; made once, so that calls allocate nothing.
 struct MergeScratch {
   explicit MergeScratch(std::size_t sources)
-      : weights(sources * 16), live_weights(sources + 1), live_outs(sources + 1) {}
+      : weights(sources * 16), live_weights(sources + 1), live_outs(sources + 1), live_types(sources + 1) {}
   std::vector<float> weights;  ///< [sources][kMergeLanes]
   std::vector<float> live_weights;
-  std::vector<const float*> live_outs;
+  std::vector<const std::byte*> live_outs;
+  std::vector<DType> live_types;
 };
 
 /// How merged outs are written: as ever, or past the caches, which is faster for more than fits there
@@ -46,7 +47,7 @@ enum class MergeStores : std::uint8_t { cached, around_caches };
 ///
 /// `target` may equal a source (same pointers, strides and dtype); other overlaps are the caller's error.
 /// @param scratch  made for at least sources.size().
-/// Cost: one pass over the rows; a source row of weight zero is not read.
+/// Cost: one pass over the rows; a source row of weight zero is not read (between others it is prefetched).
 void merge_rows(MergeKind kind, std::int64_t dim, const PartialRows& target,
                 std::span<const PartialRows> sources, std::int64_t first, std::int64_t count,
                 MergeScratch& scratch, MergeStores stores = MergeStores::cached);

@@ -14,6 +14,7 @@
 #include "core/small_file.hpp"
 #include "core/try.hpp"
 #include "plan/fnv.hpp"
+#include "ringcomm/core/env.hpp"
 #include "ringcomm/core/log.hpp"
 #include "ringcomm/core/text.hpp"
 #include "ringcomm/topology/rank_order.hpp"
@@ -64,8 +65,15 @@ struct Answer {
   std::uint64_t cache_bytes = 0;
 };
 
-/// 32 MiB where the system does not say.
+/// 32 MiB where the system does not say. The C library counts every cache of the package on some machines
+/// (ten of 32 MiB: 320), the kernel the one that this core shares.
 std::uint64_t last_cache_bytes() {
+  for (const char* const level : {"3", "2"}) {
+    const std::string size =
+        read_small_file(concat("/sys/devices/system/cpu/cpu0/cache/index", level, "/size"), 32);
+    const auto bytes = parse_bytes(size.substr(0, size.find('\n')));
+    if (bytes.is_ok() && bytes.value() > 0) return static_cast<std::uint64_t>(bytes.value());
+  }
   for (const int name : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
     if (const long bytes = ::sysconf(name); bytes > 0) return static_cast<std::uint64_t>(bytes);
   }
