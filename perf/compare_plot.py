@@ -4,6 +4,8 @@
 import html
 import math
 
+from compare_report import FIELDS
+
 WIDTH, PANEL, HEIGHT = 1180, 400, 330
 LEFT, TOP, GAP = 70, 48, 90
 OURS = ("#b2182b", "#d6604d", "#8c2d04", "#f4a582")
@@ -83,10 +85,10 @@ def experiment_svg(name, place, cells, goals):
     for cell in cells:
         for contender, one in cell["contenders"].items():
             series.setdefault(contender, []).append((cell["size"], one["median"]))
-    share = {one["field"] for cell in cells for one in cell["contenders"].values()} == {"share"}
+    field = next((one["field"] for cell in cells for one in cell["contenders"].values()), "us")
     times = [y for points in series.values() for _, y in points if y > 0]
     ratios = {goal["name"]: [(one["size"], one["ratio"]) for one in goal["sizes"]] for goal in goals if len(goal["sizes"]) > 1}
-    panels = [Panel(LEFT, f"{name}, CPUs {place}", "share of the peak" if share else "us (median)", list(labels), times, labels)]
+    panels = [Panel(LEFT, f"{name}, CPUs {place}", "us (median)" if field == "us" else FIELDS[field], list(labels), times, labels)]
     legend = []
     counts = [0, 0]
     for contender, points in series.items():

@@ -3,19 +3,20 @@
 
 import compare_core as core
 
+FIELDS = {"us": "us", "share": "share of the peak", "gflops": "GFLOP/s"}  # of an answer, as people read it
+
 
 def cell_rows(cells, experiments):
     """[{experiment, placement, size, label, contenders: {name: {median, spread_pct, ...}}}] of everything that was measured;
-    numbers are the answers' "us", or "share" where they have no time."""
+    numbers are the first of FIELDS that all of them answered."""
     rows = []
     for (name, place, size), cell in sorted(cells.items()):
         contenders = {}
-        for contender in cell:
-            for key in ("us", "share"):
-                values = core.values_of(cell, contender, key)
-                if values:
-                    contenders[contender] = {**core.summarise(list(values.values())), "field": key}
-                    break
+        for key in FIELDS:
+            found = {contender: values for contender in cell if (values := core.values_of(cell, contender, key))}
+            if len(found) == len(cell):
+                contenders = {contender: {**core.summarise(list(values.values())), "field": key} for contender, values in found.items()}
+                break
         rows.append({"experiment": name, "placement": place, "size": size, "label": experiments[name].size_name(size),
                      "contenders": contenders})
     return rows
@@ -54,8 +55,7 @@ def table_lines(cells):
         group.sort(key=lambda cell: cell["size"])
         contenders = list(dict.fromkeys(one for cell in group for one in cell["contenders"]))
         wide = max([len(one) for one in contenders] + [12]) + 2
-        fields = {one["field"] for cell in group for one in cell["contenders"].values()}
-        unit = "share of the peak" if fields == {"share"} else "us"
+        unit = FIELDS[next((one["field"] for cell in group for one in cell["contenders"].values()), "us")]
         lines += ["#", f"# {name}, CPUs {place}: medians, {unit}",
                   "#" + " " * (wide - 1) + "".join(f"{cell['label']:>13}" for cell in group)]
         for contender in contenders:

@@ -79,4 +79,4 @@ export CCACHE_BASEDIR=/ CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_ma
 packages_build=(cmake ninja-build g++ pkg-config libhwloc-dev libucx-dev libopenmpi-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   libpugixml-dev)
 packages_test=("${packages_build[@]}" clang-14 lld-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 libgtest-dev
-  libgmock-dev openmpi-bin python3 python3-numpy git ccache)
+  libgmock-dev libdnnl-dev openmpi-bin python3 python3-numpy git ccache)

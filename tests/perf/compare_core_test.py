@@ -159,6 +159,15 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(lines[2].split(), ["#", "1K", "64K"])
         self.assertEqual(lines[3].split(), ["ringcomm,", "x", "2", "2"])
 
+    def test_a_table_shows_what_all_contenders_answer(self):
+        for sample in self.samples:
+            sample["answer"]["gflops"] = 7.0
+            if sample["contender"] == "MPI <a>":
+                del sample["answer"]["us"]
+        lines = report.table_lines(report.cell_rows(core.cells_of(self.samples), self.experiments))
+        self.assertIn("GFLOP/s", lines[1])
+        self.assertEqual([line.split()[-1] for line in lines[3:]], ["7", "7"])
+
     def test_a_goal_is_one_line(self):
         line = report.goal_lines(self.goals)[1]
         self.assertEqual(line.split()[:9], ["g", "near", "2.5", "x", "0", ">=", "2", ">=", "3"])
