@@ -50,7 +50,9 @@ std::unique_ptr<BlockKernel> make_kernel(Variant variant, const KernelShape& sha
   }
   const auto arithmetic =
       variant == Variant::avx512_dot ? host::Bf16Arithmetic::dot : host::Bf16Arithmetic::widen;
-  return host::make_tiled_kernel(shape, host::vector_ops(level, shape.dtype, arithmetic), level, team);
+  return host::make_tiled_kernel(
+      shape, host::vector_ops(level, shape.dtype, arithmetic, host::faster_tile_width(shape.q_rows)), level,
+      team);
 }
 
 Outputs run_kernel(Variant variant, const Problem& problem, const Tensors& tensors, std::vector<Piece> pieces,

@@ -66,21 +66,27 @@ class BlockKernelInstructionsTest : public ::testing::Test {
 
 #if defined(__x86_64__)
 constexpr auto kDot = host::Bf16Arithmetic::dot;
+/// Of a micro-tile of each width: both products, Q K^T and P V, have one.
+int sums_of(host::TileWidth width) { return width == host::TileWidth::wide ? 16 : 8; }
+constexpr host::TileWidth kWidths[] = {host::TileWidth::wide, host::TileWidth::narrow};
 
-// Both products, Q K^T and P V, have a micro-tile of 4 x 4 vectors.
 TEST_F(BlockKernelInstructionsTest, Bfloat16KernelMultipliesByTheDotProduct) {
-  const auto ops = host::vector_ops(CpuLevel::avx512_bf16, DType::bfloat16, kDot);
-  EXPECT_GE(count_in_function(ops.accumulate, "vdpbf16ps"), 2 * 16);
+  for (const host::TileWidth width : kWidths) {
+    const auto ops = host::vector_ops(CpuLevel::avx512_bf16, DType::bfloat16, kDot, width);
+    EXPECT_GE(count_in_function(ops.accumulate, "vdpbf16ps"), 2 * sums_of(width));
+  }
 }
 
 TEST_F(BlockKernelInstructionsTest, Float32KernelsMultiplyByFusedMultiplyAddOfTheirWidth) {
-  const auto wide = host::vector_ops(CpuLevel::avx512_bf16, DType::float32, kDot);
-  EXPECT_GE(count_in_function(wide.accumulate, "vfmadd"), 2 * 16);
-  EXPECT_GE(count_in_function(wide.accumulate, "zmm"), 2 * 16);
-  EXPECT_EQ(count_in_function(wide.accumulate, "vdpbf16ps"), 0);
-  const auto narrow = host::vector_ops(CpuLevel::avx2, DType::float32, kDot);
-  EXPECT_GE(count_in_function(narrow.accumulate, "vfmadd"), 2 * 8);
-  EXPECT_EQ(count_in_function(narrow.accumulate, "zmm"), 0);
+  for (const host::TileWidth width : kWidths) {
+    const auto avx512 = host::vector_ops(CpuLevel::avx512_bf16, DType::float32, kDot, width);
+    EXPECT_GE(count_in_function(avx512.accumulate, "vfmadd"), 2 * sums_of(width));
+    EXPECT_GE(count_in_function(avx512.accumulate, "zmm"), 2 * sums_of(width));
+    EXPECT_EQ(count_in_function(avx512.accumulate, "vdpbf16ps"), 0);
+    const auto avx2 = host::vector_ops(CpuLevel::avx2, DType::float32, kDot, width);
+    EXPECT_GE(count_in_function(avx2.accumulate, "vfmadd"), 2 * 8);
+    EXPECT_EQ(count_in_function(avx2.accumulate, "zmm"), 0);
+  }
 }
 #endif
 

@@ -13,8 +13,9 @@ struct Lengths {
 struct Heads {
   int q, kv;
 };
-constexpr Lengths kLengths[] = {{0, 5},   {5, 0},   {1, 1},     {1, 200},   {2, 2},     {63, 65},
-                                {64, 64}, {65, 63}, {127, 129}, {129, 127}, {200, 200}, {200, 1}};
+constexpr Lengths kLengths[] = {{0, 5},     {5, 0},   {1, 1},   {1, 200},   {2, 2},
+                                {63, 65},   {64, 64}, {65, 63}, {127, 129}, {129, 127},
+                                {200, 200}, {200, 1}, {16, 40}, {5, 300},   {17, 130}};
 constexpr Heads kHeads[] = {{1, 1}, {4, 1}, {8, 2}, {3, 3}};
 /// Full, causal, a window, causal shifted both ways (the second leaves rows without keys), only later keys,
 /// nothing.

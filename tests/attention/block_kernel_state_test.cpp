@@ -79,6 +79,38 @@ TEST_P(BlockKernelStateTest, NumberOfWorkersDoesNotChangeABit) {
   }
 }
 
+/// The implementations above scalar, on tiles of `width`.
+Outputs run_on_tiles(const KernelUnderTest& kernel, const Problem& problem, const Tensors& tensors,
+                     host::TileWidth width) {
+  PretendedTeam team(1);
+  Outputs outputs(problem.shape);
+  const CpuLevel level = level_of(kernel.variant);
+  const auto arithmetic =
+      kernel.variant == Variant::avx512_widen ? host::Bf16Arithmetic::widen : host::Bf16Arithmetic::dot;
+  const auto tiled = host::make_tiled_kernel(
+      problem.shape, host::vector_ops(level, problem.shape.dtype, arithmetic, width), level, team);
+  tiled->begin(tensors.q.view());
+  tiled->accumulate(range_of(problem, {0, problem.keys}), tensors.k.view(), tensors.v.view());
+  tiled->finish(outputs.out.view(), outputs.lse_view(problem.shape));
+  return outputs;
+}
+
+TEST_P(BlockKernelStateTest, NarrowTilesGiveTheBitsOfWideOnes) {
+  if (!is_vector(GetParam().variant)) return;
+  for (const std::int64_t rows : {3, 16, 40}) {
+    Problem problem = this->problem(rows, 205);
+    problem.shape.q_heads = 4;
+    problem.shape.kv_heads = 2;
+    problem.band = {-180, 21};
+    const Tensors tensors(problem);
+    const Outputs wide = run_on_tiles(GetParam(), problem, tensors, host::TileWidth::wide);
+    const Outputs narrow = run_on_tiles(GetParam(), problem, tensors, host::TileWidth::narrow);
+    EXPECT_EQ(narrow.lse, wide.lse);
+    EXPECT_EQ(std::memcmp(narrow.out.view().data, wide.out.view().data, wide.out.view().bytes()), 0) << rows;
+    expect_accurate(GetParam(), problem, tensors, narrow);
+  }
+}
+
 TEST_P(BlockKernelStateTest, RealThreadsShareNothingButTheirInputs) {
   Problem problem = this->problem(200, 150);
   problem.shape.q_heads = 4;

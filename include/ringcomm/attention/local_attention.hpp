@@ -40,7 +40,8 @@ struct LocalRange {
 class LocalAttention {
  public:
   /// not_available names head_dim, dtype or level that no kernel has, invalid_argument the sizes that cannot
-  /// be, out_of_memory the bytes of state: q_rows, rounded up to 64, x q_heads x (head_dim + 2) x 4 bytes.
+  /// be, out_of_memory the bytes of state: q_rows, rounded up to 64 (up to
+  /// 16 rows: to 16), x q_heads x (head_dim + 2) x 4 bytes.
   static Result<LocalAttention> create(const LocalAttentionSpec& spec);
   LocalAttention(LocalAttention&&) noexcept;
   LocalAttention& operator=(LocalAttention&&) noexcept;

@@ -7,6 +7,9 @@
 namespace ringcomm::inline v0::attention::host {
 
 /// Eight sums, two vectors of queries and a broadcast key fit the 16 registers.
-TileOps avx2_fma_ops(TileStorage storage) { return fma_ops_of<FusedMultiplyAdd<Avx2, 4, 2>>(storage); }
+TileOps avx2_fma_ops(TileStorage storage, TileWidth width) {
+  return width == TileWidth::wide ? fma_ops_of<FusedMultiplyAdd<Avx2, kWideTileQueries, 4, 2>>(storage)
+                                  : fma_ops_of<FusedMultiplyAdd<Avx2, kNarrowTileQueries, 4, 2>>(storage);
+}
 
 }  // namespace ringcomm::inline v0::attention::host

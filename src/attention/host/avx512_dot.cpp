@@ -10,11 +10,19 @@ namespace {
 __m512bh pairs(__m512 units) { return (__m512bh)_mm512_castps_si512(units); }
 
 /// A unit is a pair of bfloat16: two dims in Q K^T, two keys in P V.
+template <int kTileQueries, int kTileRows>
 struct PairDot {
   using V = Avx512;
-  static constexpr int kRows = 4, kVectors = 4, kValuesPerUnit = 2;
+  static constexpr int kQueries = kTileQueries, kRows = kTileRows, kVectors = kTileQueries / 16;
+  static constexpr int kValuesPerUnit = 2;
   static __m512 add_product(__m512 sum, __m512 a, __m512 b) {
     return _mm512_dpbf16_ps(sum, pairs(a), pairs(b));
+  }
+  /// g++ 12 does not merge the broadcast into this instruction; alone it takes half as long again.
+  static __m512 add_broadcast(__m512 sum, __m512 a, const void* b) {
+    using Word [[gnu::may_alias]] = std::uint32_t;
+    asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(a), "m"(*static_cast<const Word*>(b)));
+    return sum;
   }
   static __m512 unit_of(const __m512 (&weight)[2]) {
     alignas(64) static constexpr std::uint16_t kInterleave[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
@@ -80,16 +88,24 @@ void pack_keys(const HeadRows& k, int /*head_dim*/, void* packed, PackedKeys& ke
           .v_is_finite = false};
 }
 
+template <class A>
+TileOps dot_ops() {
+  return {.queries = A::kQueries,
+          .values_per_unit = 2,
+          .has_wide_k = false,
+          .pack_queries = pack_query_tile<Avx512, PairUnits, A::kQueries>,
+          .pack_keys = pack_keys,
+          .accumulate = accumulate_tile<A, PairedValues>,
+          .write_rows = write_tile_rows<Avx512, Bfloat16Storage<Avx512>, A::kQueries>,
+          .write_rows_float32 = write_tile_rows<Avx512, Float32Storage<Avx512>, A::kQueries>};
+}
+
 }  // namespace
 
-TileOps avx512_dot_ops() {
-  return {.values_per_unit = 2,
-          .has_wide_k = false,
-          .pack_queries = pack_query_tile<Avx512, PairUnits>,
-          .pack_keys = pack_keys,
-          .accumulate = accumulate_tile<PairDot, PairedValues>,
-          .write_rows = write_tile_rows<Avx512, Bfloat16Storage<Avx512>>,
-          .write_rows_float32 = write_tile_rows<Avx512, Float32Storage<Avx512>>};
+/// 8 sums hide the latency of the dot product; 16 need more addresses of keys than there are registers.
+TileOps avx512_dot_ops(TileWidth width) {
+  return width == TileWidth::wide ? dot_ops<PairDot<kWideTileQueries, 4>>()
+                                  : dot_ops<PairDot<kNarrowTileQueries, 8>>();
 }
 
 }  // namespace ringcomm::inline v0::attention::host

@@ -8,6 +8,9 @@
 namespace ringcomm::inline v0::attention::host {
 
 /// 16 sums hide the latency of the multiply-add.
-TileOps avx512_fma_ops(TileStorage storage) { return fma_ops_of<FusedMultiplyAdd<Avx512, 4, 4>>(storage); }
+TileOps avx512_fma_ops(TileStorage storage, TileWidth width) {
+  return width == TileWidth::wide ? fma_ops_of<FusedMultiplyAdd<Avx512, kWideTileQueries, 4, 4>>(storage)
+                                  : fma_ops_of<FusedMultiplyAdd<Avx512, kNarrowTileQueries, 8, 1>>(storage);
+}
 
 }  // namespace ringcomm::inline v0::attention::host

@@ -29,6 +29,10 @@ enum class Bf16Arithmetic : unsigned char {
 /// measured: 83 against 166 GFLOP/s), where widening is faster and also more exact.
 Bf16Arithmetic faster_bf16_arithmetic();
 /// The tile kernel of a dtype on a level above scalar; `arithmetic` matters to bfloat16 on avx512_bf16 only.
-TileOps vector_ops(CpuLevel level, DType dtype, Bf16Arithmetic arithmetic);
+TileOps vector_ops(CpuLevel level, DType dtype, Bf16Arithmetic arithmetic, TileWidth width);
+/// Results are the same bits with either.
+constexpr TileWidth faster_tile_width(std::int64_t q_rows) {
+  return q_rows <= kNarrowTileQueries ? TileWidth::narrow : TileWidth::wide;
+}
 
 }  // namespace ringcomm::inline v0::attention::host

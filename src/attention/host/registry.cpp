@@ -60,16 +60,16 @@ Bf16Arithmetic faster_bf16_arithmetic() {
   return Bf16Arithmetic::widen;
 }
 
-TileOps vector_ops(CpuLevel level, DType dtype, Bf16Arithmetic arithmetic) {
+TileOps vector_ops(CpuLevel level, DType dtype, Bf16Arithmetic arithmetic, TileWidth width) {
 #if defined(__x86_64__)
   const TileStorage storage = dtype == DType::bfloat16  ? TileStorage::bfloat16
                               : dtype == DType::float16 ? TileStorage::float16
                                                         : TileStorage::float32;
-  if (level == CpuLevel::avx2) return avx2_fma_ops(storage);
+  if (level == CpuLevel::avx2) return avx2_fma_ops(storage, width);
   const bool is_dot = storage == TileStorage::bfloat16 && arithmetic == Bf16Arithmetic::dot;
-  return is_dot ? avx512_dot_ops() : avx512_fma_ops(storage);
+  return is_dot ? avx512_dot_ops(width) : avx512_fma_ops(storage, width);
 #else
-  static_cast<void>(level), static_cast<void>(dtype), static_cast<void>(arithmetic);
+  static_cast<void>(level), static_cast<void>(dtype), static_cast<void>(arithmetic), static_cast<void>(width);
   return {};
 #endif
 }
@@ -86,7 +86,8 @@ Result<std::unique_ptr<BlockKernel>> BlockKernel::create(const KernelShape& shap
   }
   try {
     if (level == CpuLevel::scalar) return host::make_scalar_kernel(shape, team);
-    const host::TileOps ops = host::vector_ops(level, shape.dtype, host::faster_bf16_arithmetic());
+    const host::TileOps ops = host::vector_ops(level, shape.dtype, host::faster_bf16_arithmetic(),
+                                               host::faster_tile_width(shape.q_rows));
     return host::make_tiled_kernel(shape, ops, level, team);
   } catch (const std::bad_alloc&) {
     return Status::out_of_memory(concat("softmax state of ", shape.q_rows, " query rows x ", shape.q_heads,

@@ -10,13 +10,14 @@ namespace {
 template <class A, class Storage>
 TileOps fma_ops() {
   using V = typename A::V;
-  return {.values_per_unit = 1,
+  return {.queries = A::kQueries,
+          .values_per_unit = 1,
           .has_wide_k = Storage::kBytes != 4,
-          .pack_queries = pack_query_tile<V, WidenedUnits<V, Storage>>,
+          .pack_queries = pack_query_tile<V, WidenedUnits<V, Storage>, A::kQueries>,
           .pack_keys = pack_widened_keys<V, Storage>,
           .accumulate = accumulate_tile<A, WidenedValues<V, Storage>>,
-          .write_rows = write_tile_rows<V, Storage>,
-          .write_rows_float32 = write_tile_rows<V, Float32Storage<V>>};
+          .write_rows = write_tile_rows<V, Storage, A::kQueries>,
+          .write_rows_float32 = write_tile_rows<V, Float32Storage<V>, A::kQueries>};
 }
 
 template <class A>

@@ -3,8 +3,9 @@
 // softmax is plain vertical arithmetic. Operands are units of 32 bits: one float, or a pair of bfloat16 along
 // the summed axis.
 //
-// An arithmetic `A` names its vectors (A::V), the values per unit, and the micro-tile: kRows keys (or dims)
-// by kVectors vectors of queries. The lanes of a tile are computed in passes of kVectors vectors each.
+// An arithmetic `A` names its vectors (A::V), the values per unit, the queries of a tile, and the micro-tile:
+// kRows keys (or dims) by kVectors vectors of queries. The lanes of a tile are computed in passes of kVectors
+// vectors each. A query's sums have the same order whatever the tile's width.
 #pragma once
 
 #include "attention/host/tile_ops.hpp"
@@ -23,12 +24,18 @@ inline int larger_of(int a, int b) { return a > b ? a : b; }
 inline int smaller_of(int a, int b) { return a < b ? a : b; }
 
 /// One fp32 multiply-add per unit.
-template <class Vectors, int kTileRows, int kTileVectors>
+template <class Vectors, int kTileQueries, int kTileRows, int kTileVectors>
 struct FusedMultiplyAdd {
   using V = Vectors;
-  static constexpr int kRows = kTileRows, kVectors = kTileVectors, kValuesPerUnit = 1;
+  static constexpr int kQueries = kTileQueries, kRows = kTileRows, kVectors = kTileVectors;
+  static constexpr int kValuesPerUnit = 1;
   static typename V::Floats add_product(typename V::Floats sum, typename V::Floats a, typename V::Floats b) {
     return V::multiply_add(a, b, sum);
+  }
+  static typename V::Floats add_broadcast(typename V::Floats sum, typename V::Floats a, const void* b) {
+    float unit;
+    __builtin_memcpy(&unit, b, sizeof unit);
+    return V::multiply_add(a, V::all(unit), sum);
   }
   static typename V::Floats unit_of(const typename V::Floats (&weight)[1]) { return weight[0]; }
   static typename V::Floats value_of(typename V::Floats unit, int) { return unit; }
@@ -70,6 +77,22 @@ inline void prefetch_rows(const HeadRows& rows, int row_bytes, int step, int ste
   }
 }
 
+/// Adds the products of the lanes at `lanes` and the unit at `unit` to the vectors from kFirst on.
+template <class A, int kFirst>
+RINGCOMM_IN_PLACE void add_row(Floats<A> (&sum)[A::kVectors], const float* lanes, const void* unit) {
+  using V = typename A::V;
+  if constexpr (A::kVectors == 1) {
+    sum[0] = A::add_broadcast(sum[0], V::load(lanes), unit);
+  } else {
+    float value;
+    __builtin_memcpy(&value, unit, sizeof value);
+    RINGCOMM_UNROLL
+    for (int c = kFirst; c < A::kVectors; ++c) {
+      sum[c] = A::add_product(sum[c], V::load(lanes + c * V::kLanes), V::all(value));
+    }
+  }
+}
+
 /// Scores of kRows keys from `j` on go to [keys][kPassLanes], hidden ones as -inf; vectors below kFirst see
 /// none of the keys. `max` takes the largest; it skips NaN, which comes back through exp2.
 template <class A, int kFirst>
@@ -89,15 +112,10 @@ RINGCOMM_IN_PLACE void score_rows(const Pass<A>& pass, int j, float* scores, Flo
   }
   const float* q = static_cast<const float*>(task.q) + pass.lane;
   const int units = task.head_dim / A::kValuesPerUnit;
-  for (int unit = 0; unit < units; ++unit, q += kTileQueries) {
+  for (int unit = 0; unit < units; ++unit, q += A::kQueries) {
     RINGCOMM_UNROLL
     for (int i = 0; i < A::kRows; ++i) {
-      float key;
-      __builtin_memcpy(&key, k[i] + 4 * unit, sizeof key);
-      RINGCOMM_UNROLL
-      for (int c = kFirst; c < A::kVectors; ++c) {
-        sum[i][c] = A::add_product(sum[i][c], V::load(q + c * V::kLanes), V::all(key));
-      }
+      add_row<A, kFirst>(sum[i], q, k[i] + 4 * unit);
     }
   }
   const int last = j + A::kRows - 1;
@@ -132,7 +150,7 @@ RINGCOMM_IN_PLACE void score_from(const Pass<A>& pass, int done, float* scores,
   for (; done < pass.wanted[kFirst]; done += A::kRows) {
     const TilePrefetch& next = pass.task.next;
     const int step = done / A::kRows + pass.lane / kPassLanes<A> * (pass.count / A::kRows);
-    const int steps = pass.count / A::kRows * (kTileQueries / kPassLanes<A>);
+    const int steps = pass.count / A::kRows * (A::kQueries / kPassLanes<A>);
     prefetch_rows(next.k, next.row_bytes, step, steps);
     prefetch_rows(next.v, next.row_bytes, step, steps);
     score_rows<A, kFirst>(pass, pass.key_first + done, scores, max);
@@ -177,17 +195,12 @@ inline void weigh_keys(const Pass<A>& pass, const float* scores, const Floats<A>
 template <class A, int kFirst>
 RINGCOMM_IN_PLACE void add_from(const Pass<A>& pass, int done, int units, const float* weights,
                                 const float* v, Floats<A> (&sum)[A::kRows][A::kVectors]) {
-  using V = typename A::V;
   const int end = smaller_of(units, pass.wanted[kFirst] / A::kValuesPerUnit);
   const int stride = pass.task.head_dim + kValuePadding;
   for (; done < end; ++done) {
     RINGCOMM_UNROLL
     for (int i = 0; i < A::kRows; ++i) {
-      const Floats<A> value = V::all(v[done * stride + i]);
-      RINGCOMM_UNROLL
-      for (int c = kFirst; c < A::kVectors; ++c) {
-        sum[i][c] = A::add_product(sum[i][c], V::load(weights + done * kPassLanes<A> + c * V::kLanes), value);
-      }
+      add_row<A, kFirst>(sum[i], weights + done * kPassLanes<A>, v + done * stride + i);
     }
   }
   if constexpr (kFirst + 1 < A::kVectors) add_from<A, kFirst + 1>(pass, done, units, weights, v, sum);
@@ -208,20 +221,20 @@ RINGCOMM_IN_PLACE void add_values(const Pass<A>& pass, const float* weights,
   const int units = (keys + A::kValuesPerUnit - 1) / A::kValuesPerUnit;
   const float* v = values_of(pass);
   for (int dim = 0; dim < pass.task.head_dim; dim += A::kRows, v += A::kRows) {
-    float* out = pass.task.state.out + dim * kTileQueries + pass.lane;
+    float* out = pass.task.state.out + dim * A::kQueries + pass.lane;
     Floats<A> sum[A::kRows][A::kVectors];
     RINGCOMM_UNROLL
     for (int i = 0; i < A::kRows; ++i) {
       RINGCOMM_UNROLL
       for (int c = 0; c < A::kVectors; ++c) {
-        sum[i][c] = V::multiply(V::load(out + i * kTileQueries + c * V::kLanes), keep[c]);
+        sum[i][c] = V::multiply(V::load(out + i * A::kQueries + c * V::kLanes), keep[c]);
       }
     }
     add_from<A, 0>(pass, 0, units, weights, v, sum);
     RINGCOMM_UNROLL
     for (int i = 0; i < A::kRows; ++i) {
       RINGCOMM_UNROLL
-      for (int c = 0; c < A::kVectors; ++c) V::store(out + i * kTileQueries + c * V::kLanes, sum[i][c]);
+      for (int c = 0; c < A::kVectors; ++c) V::store(out + i * A::kQueries + c * V::kLanes, sum[i][c]);
     }
   }
 }
@@ -235,7 +248,7 @@ inline void add_seen_values(const Pass<A>& pass, const float* weights, const Flo
   for (int dim = 0; dim < pass.task.head_dim; ++dim) {
     for (int c = 0; c < A::kVectors; ++c) {
       const int lane = pass.lane + c * V::kLanes;
-      float* out = pass.task.state.out + dim * kTileQueries + lane;
+      float* out = pass.task.state.out + dim * A::kQueries + lane;
       Floats<A> sum = V::multiply(V::load(out), keep[c]);
       for (int at = 0; pass.key_first + at < pass.key_final; ++at) {
         const int j = pass.key_first + at;
@@ -255,7 +268,7 @@ template <class A, class Values>
 void accumulate_tile(const TileTask& task) {
   auto* scores = static_cast<float*>(task.scratch);
   float* weights = scores + (A::kValuesPerUnit == 1 ? 0 : kTileKeys * kPassLanes<A>);
-  for (int lane = 0; lane < kTileQueries; lane += kPassLanes<A>) {
+  for (int lane = 0; lane < A::kQueries; lane += kPassLanes<A>) {
     const Pass<A> pass(task, lane);
     if (pass.count == 0) continue;
     Floats<A> max[A::kVectors];

@@ -9,7 +9,10 @@
 
 namespace ringcomm::inline v0::attention::host {
 
-inline constexpr int kTileQueries = 64;  ///< one per vector lane: four 512-bit vectors
+/// Queries of a tile, one per vector lane: four 512-bit vectors, or one for a decode step's few rows, which
+/// would leave most of four idle.
+inline constexpr int kWideTileQueries = 64, kNarrowTileQueries = 16;
+enum class TileWidth : std::uint8_t { wide, narrow };
 inline constexpr int kTileKeys = 128;
 inline constexpr int kKeyAlignment = 8;  ///< where a task's keys may start within a tile
 /// Units between the rows of a packed V beyond head_dim: without them rows of 512 bytes would share eight of
@@ -18,11 +21,11 @@ inline constexpr int kValuePadding = 16;
 
 enum class TileStorage : std::uint8_t { float32, bfloat16, float16 };
 
-/// Running softmax of one head's kTileQueries queries, carried in fp32.
+/// Running softmax of one head's queries in a tile, carried in fp32.
 struct TileState {
-  float* out;  ///< [head_dim][kTileQueries], not normalised
-  float* max;  ///< [kTileQueries] largest scaled score in base 2; -inf while no key was seen
-  float* sum;  ///< [kTileQueries] sum of exp2(score - max)
+  float* out;  ///< [head_dim][queries], not normalised
+  float* max;  ///< [queries] largest scaled score in base 2; -inf while no key was seen
+  float* sum;  ///< [queries] sum of exp2(score - max)
 };
 
 /// Consecutive rows of one head of a strided tensor.
@@ -69,8 +72,8 @@ struct TileTask {
 
 /// Normalised rows of one tile on their way to the output.
 struct TileRows {
-  const float* out;          ///< [head_dim][kTileQueries]
-  const float* inverse_sum;  ///< [kTileQueries]; 0 means a row without keys, which is written as zeros
+  const float* out;          ///< [head_dim][queries]
+  const float* inverse_sum;  ///< [queries]; 0 means a row without keys, which is written as zeros
   int head_dim;
   void* to;
   std::int64_t stride_bytes;
@@ -80,8 +83,9 @@ struct TileRows {
 /// One implementation for one dtype and any head_dim that is a multiple of 32. All memory is the caller's,
 /// 64-byte aligned where packed.
 struct TileOps {
-  int values_per_unit = 1;  ///< of q, k and v in 32 bits
-  bool has_wide_k = false;  ///< K is widened into the packed tile, behind V
+  int queries = kWideTileQueries;  ///< of a tile
+  int values_per_unit = 1;         ///< of q, k and v in 32 bits
+  bool has_wide_k = false;         ///< K is widened into the packed tile, behind V
   /// `negate` flips the sign of all queries (a negative scale).
   void (*pack_queries)(const HeadRows& q, int head_dim, bool negate, void* packed) = nullptr;
   /// All of `keys` but the values, for which it leaves room.
@@ -92,7 +96,7 @@ struct TileOps {
 
   /// A packed query tile.
   std::size_t q_bytes(int head_dim) const {
-    return static_cast<std::size_t>(head_dim / values_per_unit) * kTileQueries * 4;
+    return static_cast<std::size_t>(head_dim / values_per_unit * queries) * 4;
   }
   /// A packed KV tile.
   std::size_t kv_bytes(int head_dim) const {
@@ -101,7 +105,7 @@ struct TileOps {
   }
   /// Per worker: scores, and weights in units where those differ.
   std::size_t scratch_bytes() const {
-    const std::size_t scores = std::size_t{kTileKeys} * kTileQueries * 4;
+    const std::size_t scores = static_cast<std::size_t>(kTileKeys * queries) * 4;
     return values_per_unit == 1 ? scores : scores + scores / static_cast<std::size_t>(values_per_unit);
   }
 };

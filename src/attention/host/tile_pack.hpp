@@ -32,13 +32,13 @@ inline const char* bytes_at(const void* from, std::int64_t offset) {
   return static_cast<const char*>(from) + offset;
 }
 
-/// Queries to [units][kTileQueries]; lanes without a row are zero. `Units::load` gives one vector of a row's
+/// Queries to [units][kQueries]; lanes without a row are zero. `Units::load` gives one vector of a row's
 /// units.
-template <class V, class Units>
+template <class V, class Units, int kQueries>
 void pack_query_tile(const HeadRows& q, int head_dim, bool negate, void* packed) {
   auto* to = static_cast<float*>(packed);
   const std::uint32_t flip = negate ? Units::kSignBits : 0;
-  for (int lane = 0; lane < kTileQueries; lane += V::kLanes) {
+  for (int lane = 0; lane < kQueries; lane += V::kLanes) {
     for (int unit = 0; unit < head_dim / Units::kValues; unit += V::kLanes) {
       typename V::Floats rows[V::kLanes];
       for (int i = 0; i < V::kLanes; ++i) {
@@ -46,17 +46,17 @@ void pack_query_tile(const HeadRows& q, int head_dim, bool negate, void* packed)
         rows[i] = lane + i < q.rows ? V::flip_signs(Units::load(from), flip) : V::zero();
       }
       V::transpose(rows);
-      for (int i = 0; i < V::kLanes; ++i) V::store(to + (unit + i) * kTileQueries + lane, rows[i]);
+      for (int i = 0; i < V::kLanes; ++i) V::store(to + (unit + i) * kQueries + lane, rows[i]);
     }
   }
 }
 
-template <class V, class Storage>
+template <class V, class Storage, int kQueries>
 void write_tile_rows(const TileRows& rows) {
   for (int lane = 0; lane < rows.rows; lane += V::kLanes) {
     for (int dim = 0; dim < rows.head_dim; dim += V::kLanes) {
       typename V::Floats tile[V::kLanes];
-      for (int i = 0; i < V::kLanes; ++i) tile[i] = V::load(rows.out + (dim + i) * kTileQueries + lane);
+      for (int i = 0; i < V::kLanes; ++i) tile[i] = V::load(rows.out + (dim + i) * kQueries + lane);
       V::transpose(tile);
       for (int i = 0; i < V::kLanes; ++i) {
         const int row = lane + i;

@@ -50,15 +50,15 @@ class TiledKernel final : public BlockKernel {
     const auto body = [this](std::int64_t index, int) {
       const TileState state = state_at(static_cast<std::size_t>(index));
       std::fill_n(state.out, state_floats(), 0.0F);
-      std::fill_n(state.max, kTileQueries, kNoKeyMax);
+      std::fill_n(state.max, ops_.queries, kNoKeyMax);
     };
     team_.for_each(static_cast<std::int64_t>(states()), std::cref(body));
   }
 
   void accumulate(const BlockRange& range, const TensorView& k, const TensorView& v) override {
     if (range.q_count == 0 || k.shape[0] == 0) return;
-    const std::int64_t first = range.q_first / kTileQueries;
-    const std::int64_t final = (range.q_first + range.q_count - 1) / kTileQueries + 1;
+    const std::int64_t first = range.q_first / ops_.queries;
+    const std::int64_t final = (range.q_first + range.q_count - 1) / ops_.queries + 1;
     const std::int64_t units = (final - first) * group();
     const std::int64_t items = (units + kUnitsPerItem - 1) / kUnitsPerItem;
     const auto body = [&](std::int64_t index, int worker) {
@@ -107,26 +107,26 @@ class TiledKernel final : public BlockKernel {
   };
 
   int group() const { return shape_.q_heads / shape_.kv_heads; }
-  std::int64_t tiles_of_head() const { return (shape_.q_rows + kTileQueries - 1) / kTileQueries; }
+  std::int64_t tiles_of_head() const { return (shape_.q_rows + ops_.queries - 1) / ops_.queries; }
   std::size_t states() const {
     return static_cast<std::size_t>(tiles_of_head()) * static_cast<std::size_t>(shape_.q_heads);
   }
   std::size_t state_floats() const {
-    return static_cast<std::size_t>(shape_.head_dim + 2) * std::size_t{kTileQueries};
+    return static_cast<std::size_t>(shape_.head_dim + 2) * static_cast<std::size_t>(ops_.queries);
   }
   std::size_t q_bytes() const { return ops_.q_bytes(shape_.head_dim); }
   std::size_t kv_bytes() const { return ops_.kv_bytes(shape_.head_dim); }
   std::size_t worker_bytes() const { return kUnitsPerItem * q_bytes() + kv_bytes() + ops_.scratch_bytes(); }
   TileState state_at(std::size_t index) const {
     float* out = state_.floats() + index * state_floats();
-    float* max = out + shape_.head_dim * kTileQueries;
-    return {.out = out, .max = max, .sum = max + kTileQueries};
+    float* max = out + shape_.head_dim * ops_.queries;
+    return {.out = out, .max = max, .sum = max + ops_.queries};
   }
   TileState state_of(std::int64_t tile, int head) const {
     return state_at(static_cast<std::size_t>(head * tiles_of_head() + tile));
   }
   int rows_of(std::int64_t tile) const {
-    return static_cast<int>(std::min<std::int64_t>(kTileQueries, shape_.q_rows - tile * kTileQueries));
+    return static_cast<int>(std::min<std::int64_t>(ops_.queries, shape_.q_rows - tile * ops_.queries));
   }
 
   /// Fills a slot of the item and packs its queries.
@@ -134,16 +134,16 @@ class TiledKernel final : public BlockKernel {
     const int head = item.kv_head * group() + head_of_group;
     const BlockRange& range = item.range;
     Unit& unit = item.units[static_cast<std::size_t>(slot)];
-    unit.first_row = tile * kTileQueries - range.q_first;
+    unit.first_row = tile * ops_.queries - range.q_first;
     unit.lane_first = static_cast<int>(std::max<std::int64_t>(0, -unit.first_row));
-    unit.lane_final = static_cast<int>(std::min<std::int64_t>(kTileQueries, range.q_count - unit.first_row));
+    unit.lane_final = static_cast<int>(std::min<std::int64_t>(ops_.queries, range.q_count - unit.first_row));
     unit.keys = keys_seen(item.band, unit.first_row + unit.lane_first, unit.first_row + unit.lane_final - 1,
                           item.k.shape[0]);
     unit.state = state_of(tile, head);
     std::byte* packed = scratch + static_cast<std::size_t>(slot) * q_bytes();
     unit.q = packed;
     if (unit.keys.first >= unit.keys.final) return;
-    ops_.pack_queries(head_rows(q_, tile * kTileQueries, head, rows_of(tile)), shape_.head_dim,
+    ops_.pack_queries(head_rows(q_, tile * ops_.queries, head, rows_of(tile)), shape_.head_dim,
                       shape_.scale < 0, packed);
   }
 
@@ -199,9 +199,9 @@ class TiledKernel final : public BlockKernel {
         .k = rows_from(item.k, first, share), .v = rows_from(item.v, first, share), .row_bytes = row_bytes};
   }
 
-  /// The band in lane and key numbers of a tile; distances there are below kTileQueries + kTileKeys.
+  /// The band in lane and key numbers of a tile; distances there are below kFar.
   static TileMask mask_of(const VisibleBand& band, const Unit& unit, std::int64_t base) {
-    constexpr std::int64_t kFar = kTileQueries + kTileKeys;
+    constexpr std::int64_t kFar = kWideTileQueries + kTileKeys;
     const std::int64_t shift = base - unit.first_row;
     return {.lower = static_cast<int>(std::clamp(band.lower + shift, -kFar, kFar)),
             .upper = static_cast<int>(std::clamp(band.upper + shift, -kFar, kFar)),
@@ -212,16 +212,16 @@ class TiledKernel final : public BlockKernel {
   void write(const TensorView& out, const TensorView& lse, std::int64_t tile, int head) const {
     const TileState state = state_of(tile, head);
     const int rows = rows_of(tile);
-    std::array<float, kTileQueries> inverse{};
+    std::array<float, kWideTileQueries> inverse{};
     for (int lane = 0; lane < rows; ++lane) {
       const float sum = state.sum[lane];
-      const std::int64_t row = tile * kTileQueries + lane;
+      const std::int64_t row = tile * ops_.queries + lane;
       float& to = static_cast<float*>(lse.data)[head * lse.strides[0] + row * lse.strides[1]];
       to = sum == 0.0F ? kNoKeyMax
                        : static_cast<float>((double{state.max[lane]} + std::log2(double{sum})) * kLn2);
       inverse[static_cast<std::size_t>(lane)] = sum == 0.0F ? 0.0F : 1.0F / sum;
     }
-    const HeadRows to = head_rows(out, tile * kTileQueries, head, rows);
+    const HeadRows to = head_rows(out, tile * ops_.queries, head, rows);
     const auto write_rows = out.dtype == shape_.dtype ? ops_.write_rows : ops_.write_rows_float32;
     write_rows({.out = state.out,
                 .inverse_sum = inverse.data(),

@@ -7,12 +7,12 @@
 namespace ringcomm::inline v0::attention::host {
 
 /// CpuLevel::avx512_bf16. bfloat16 by VDPBF16PS: weights are rounded to bfloat16, sums are fp32.
-TileOps avx512_dot_ops();
+TileOps avx512_dot_ops(TileWidth width);
 /// CpuLevel::avx512_bf16. Any storage by fp32 fused multiply-add; 16-bit K and V are widened once per KV
 /// tile.
-TileOps avx512_fma_ops(TileStorage storage);
+TileOps avx512_fma_ops(TileStorage storage, TileWidth width);
 /// CpuLevel::avx2. The same on half as wide vectors.
-TileOps avx2_fma_ops(TileStorage storage);
+TileOps avx2_fma_ops(TileStorage storage, TileWidth width);
 
 /// Runs `rounds` of register-only arithmetic and returns its floating-point operations.
 using PeakLoop = double (*)(std::int64_t rounds);
