@@ -6,6 +6,7 @@ Each line of that file is: <test name or prefix*> | <condition, an expression ov
 A test may be skipped only if its line's condition holds here, and must be skipped if it holds."""
 import fnmatch
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -26,6 +27,12 @@ def may_cable():
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+def may_filter():
+    """A seccomp filter that traps, as a test that counts system calls installs it."""
+    actions = pathlib.Path("/proc/sys/kernel/seccomp/actions_avail")
+    return actions.exists() and "trap" in actions.read_text().split()
+
+
 def facts():
     cpu = pathlib.Path("/proc/cpuinfo").read_text()
     return {
@@ -38,6 +45,7 @@ def facts():
         "gpu": pathlib.Path("/dev/nvidia0").exists(),
         "numpy": subprocess.run(["sh", "-c", "/usr/bin/python3 -c 'import numpy'"], capture_output=True, check=False).returncode == 0,
         "network_namespaces": may_cable(),
+        "seccomp": platform.machine() == "x86_64" and may_filter(),
         "cores": len(re.findall(r"^processor\s*:", cpu, re.M)),
     }
 
