@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "support/host_tensor.hpp"
@@ -108,15 +109,20 @@ TEST_F(LocalAttentionTest, BlocksOfAnySizeGiveTheWhole) {
 }
 
 TEST_F(LocalAttentionTest, ABoundBeyondInfinityIsInfinite) {
-  constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
-  start(case_of(DType::float32, 70, 90, {.lower = -VisibleBand::kInfinite, .upper = 5}));
-  auto attention = LocalAttention::create(used_.spec);
-  ASSERT_TRUE(attention.is_ok()) << attention.status().to_string();
-  ASSERT_TRUE(attention->begin(q_.view()).is_ok());
-  const LocalRange range{.q_first = 0, .q_count = 70, .visible = {.lower = kFirst, .upper = 5}};
-  ASSERT_TRUE(attention->add(range, k_.view(), v_.view()).is_ok());
-  ASSERT_TRUE(attention->finish(out_.view(), lse()).is_ok());
-  expect_oracle(out_.view());
+  using Limits = std::numeric_limits<std::int64_t>;
+  constexpr std::int64_t kFar = VisibleBand::kInfinite;
+  const std::pair<VisibleBand, VisibleBand> given_and_meant[] = {{{Limits::min(), 5}, {-kFar, 5}},
+                                                                 {{-5, Limits::max()}, {-5, kFar}}};
+  for (const auto& [given, meant] : given_and_meant) {
+    start(case_of(DType::float32, 70, 90, meant));
+    auto attention = LocalAttention::create(used_.spec);
+    ASSERT_TRUE(attention.is_ok()) << attention.status().to_string();
+    ASSERT_TRUE(attention->begin(q_.view()).is_ok());
+    const LocalRange range{.q_first = 0, .q_count = 70, .visible = given};
+    ASSERT_TRUE(attention->add(range, k_.view(), v_.view()).is_ok());
+    ASSERT_TRUE(attention->finish(out_.view(), lse()).is_ok());
+    expect_oracle(out_.view());
+  }
 }
 
 TEST_F(LocalAttentionTest, RangesOfQueriesTogetherAreAllQueries) {
