@@ -16,6 +16,7 @@ Result<DecodeBatch> DecodeBatch::create(const Spec& spec) {
                                           .kv_heads = shape.kv_heads,
                                           .head_dim = static_cast<int>(shape.head_dim),
                                           .dtype = shape.dtype,
+                                          .peers_read_out = spec.peers_read_out,
                                           .placement = spec.placement}));
   DecodeBatch batch(spec, std::move(attention));
   batch.fill();

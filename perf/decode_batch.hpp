@@ -17,6 +17,7 @@ class DecodeBatch {
     std::int64_t batch = 1;   ///< sequences
     std::int64_t tokens = 1;  ///< of each sequence, over all ranks
     int ranks = 1, rank = 0;
+    bool peers_read_out = false;
     Placement placement{};
   };
   static Result<DecodeBatch> create(const Spec& spec);

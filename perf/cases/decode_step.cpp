@@ -32,6 +32,7 @@ class DecodeStep final : public Case {
                                                            .tokens = options_.tokens,
                                                            .ranks = comm_.size(),
                                                            .rank = comm_.rank(),
+                                                           .peers_read_out = true,
                                                            .placement = comm_.placement()}));
     batch_.emplace(std::move(made));
     for (Buffer* buffer : {&input_, &output_}) *buffer = Buffer();

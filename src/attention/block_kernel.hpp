@@ -32,6 +32,7 @@ struct KernelShape {
   int head_dim = 64;  ///< one of kHeadDims
   DType dtype = DType::float32;  ///< of q, k, v and out: float32, bfloat16, float16
   float scale = 1.0F;            ///< multiplies q.k; natural-base softmax
+  bool peers_read_out = false;   ///< a float32 out may be written around the caches
 };
 
 /// Keys [k rows] visible to queries by `band` on (i' - j'), both counted from the first row of the ranges

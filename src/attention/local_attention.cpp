@@ -37,7 +37,8 @@ Result<LocalAttention> LocalAttention::create(const LocalAttentionSpec& spec) {
                                        .kv_heads = spec.kv_heads,
                                        .head_dim = spec.head_dim,
                                        .dtype = spec.dtype,
-                                       .scale = scale};
+                                       .scale = scale,
+                                       .peers_read_out = spec.peers_read_out};
     RINGCOMM_TRY_ASSIGN(const CpuLevel level, chosen_cpu_level());
     RINGCOMM_TRY_ASSIGN(impl->team, WorkerTeam::create(spec.workers, spec.placement));
     RINGCOMM_TRY_ASSIGN(impl->kernel, attention::BlockKernel::create(shape, level, *impl->team));

@@ -97,7 +97,8 @@ Status RingAttention::Impl::prepare_memory(Communicator& comm, CpuLevel level) {
                                      .kv_heads = spec.kv_heads,
                                      .head_dim = spec.head_dim,
                                      .dtype = spec.dtype,
-                                     .scale = spec.scale};
+                                     .scale = spec.scale,
+                                     .peers_read_out = spec.queries == QueryPlacement::replicated};
   RINGCOMM_TRY_ASSIGN(kernel, attention::BlockKernel::create(shape, level, *team));
   return {};
 }

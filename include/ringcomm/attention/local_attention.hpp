@@ -23,7 +23,10 @@ struct LocalAttentionSpec {
   int head_dim = 128;  ///< 32, 64, 96, 128, 192 or 256
   DType dtype = DType::bfloat16;
   float scale = 0.0F;  ///< 0 means 1/sqrt(head_dim)
-  int workers = 1;     ///< compute threads, the caller among them
+  /// A float32 out lies in a window for peers to read: it is written around the caches while the lines that
+  /// they still hold from the last call are slow to write. Only speed depends on it.
+  bool peers_read_out = false;
+  int workers = 1;  ///< compute threads, the caller among them
   Placement placement{};
 };
 

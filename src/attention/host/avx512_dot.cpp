@@ -97,7 +97,8 @@ TileOps dot_ops() {
           .pack_keys = pack_keys,
           .accumulate = accumulate_tile<A, PairedValues>,
           .write_rows = write_tile_rows<Avx512, Bfloat16Storage<Avx512>, A::kQueries>,
-          .write_rows_float32 = write_tile_rows<Avx512, Float32Storage<Avx512>, A::kQueries>};
+          .write_rows_float32 = write_tile_rows<Avx512, Float32Storage<Avx512>, A::kQueries>,
+          .write_rows_streamed = write_tile_rows<Avx512, StreamedFloat32<Avx512>, A::kQueries>};
 }
 
 }  // namespace

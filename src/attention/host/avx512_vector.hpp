@@ -57,6 +57,15 @@ struct Avx512 {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   }
   static void store_float32(char* to, Floats values) { _mm512_storeu_ps(to, values); }
+  /// Around the caches where a line is whole; fence() before another core may look.
+  static void stream_float32(char* to, Floats values) {
+    if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Floats) == 0) {
+      _mm512_stream_ps(reinterpret_cast<float*>(to), values);
+    } else {
+      store_float32(to, values);
+    }
+  }
+  static void fence() { _mm_sfence(); }
   static void store_bfloat16(char* to, Floats values) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(values));
   }

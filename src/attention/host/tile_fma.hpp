@@ -17,7 +17,8 @@ TileOps fma_ops() {
           .pack_keys = pack_widened_keys<V, Storage>,
           .accumulate = accumulate_tile<A, WidenedValues<V, Storage>>,
           .write_rows = write_tile_rows<V, Storage, A::kQueries>,
-          .write_rows_float32 = write_tile_rows<V, Float32Storage<V>, A::kQueries>};
+          .write_rows_float32 = write_tile_rows<V, Float32Storage<V>, A::kQueries>,
+          .write_rows_streamed = write_tile_rows<V, StreamedFloat32<V>, A::kQueries>};
 }
 
 template <class A>

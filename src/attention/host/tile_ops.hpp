@@ -91,8 +91,9 @@ struct TileOps {
   /// All of `keys` but the values, for which it leaves room.
   void (*pack_keys)(const HeadRows& k, int head_dim, void* packed, PackedKeys& keys) = nullptr;
   void (*accumulate)(const TileTask& task) = nullptr;
-  void (*write_rows)(const TileRows& rows) = nullptr;          ///< in the input's dtype
-  void (*write_rows_float32)(const TileRows& rows) = nullptr;  ///< unrounded
+  void (*write_rows)(const TileRows& rows) = nullptr;           ///< in the input's dtype
+  void (*write_rows_float32)(const TileRows& rows) = nullptr;   ///< unrounded
+  void (*write_rows_streamed)(const TileRows& rows) = nullptr;  ///< float32, around the caches
 
   /// A packed query tile.
   std::size_t q_bytes(int head_dim) const {

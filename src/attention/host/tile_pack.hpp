@@ -15,6 +15,13 @@ struct Float32Storage {
   static typename V::Floats load(const char* from) { return V::load_float32(from); }
   static void store(char* to, typename V::Floats values) { V::store_float32(to, values); }
 };
+/// For rows that other cores read and whose lines they may still hold from last time: such lines are slow to
+/// write (performance spec 0).
+template <class V>
+struct StreamedFloat32 {
+  static constexpr int kBytes = 4;
+  static void store(char* to, typename V::Floats values) { V::stream_float32(to, values); }
+};
 template <class V>
 struct Bfloat16Storage {
   static constexpr int kBytes = 2;
@@ -67,6 +74,7 @@ void write_tile_rows(const TileRows& rows) {
       }
     }
   }
+  V::fence();
 }
 
 /// One float per unit.

@@ -10,6 +10,7 @@
 #include "attention/host/kernel_factories.hpp"
 #include "attention/host/key_span.hpp"
 #include "attention/host/tile_ops.hpp"
+#include "ringcomm/core/deadline.hpp"
 
 namespace ringcomm::inline v0::attention::host {
 namespace {
@@ -19,6 +20,10 @@ namespace {
 constexpr int kUnitsPerItem = 8;
 /// Rows of K between their fetch and their use: a few hundred nanoseconds of work, as far as another core is.
 constexpr int kKeysAhead = 16;
+// An out that peers read goes around the caches while writing it through them is slow: decision 14.
+constexpr double kFarBelowBytesPerNs = 4.5;
+constexpr std::size_t kTimedBytes = 16384;
+constexpr std::uint32_t kFinishesPerLook = 8;
 constexpr float kNoKeyMax = -std::numeric_limits<float>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
 constexpr double kLn2 = 0.6931471805599453;
@@ -77,11 +82,18 @@ class TiledKernel final : public BlockKernel {
   }
 
   void finish(const TensorView& out, const TensorView& lse) override {
+    const bool is_shared = shape_.peers_read_out && out.dtype == DType::float32 && out.bytes() >= kTimedBytes;
+    streams_ = is_shared && is_far_ && ++finishes_ % kFinishesPerLook != 0;
+    const std::int64_t begun_ns = now_ns();
     const auto body = [&](std::int64_t index, int) {
       const std::int64_t tiles = tiles_of_head();
       write(out, lse, index % tiles, static_cast<int>(index / tiles));
     };
     team_.for_each(static_cast<std::int64_t>(states()), std::cref(body));
+    if (is_shared && !streams_) {
+      is_far_ =
+          static_cast<double>(out.bytes()) < kFarBelowBytesPerNs * static_cast<double>(now_ns() - begun_ns);
+    }
   }
 
   std::size_t state_bytes() const override { return state_.bytes() + scratch_.bytes(); }
@@ -222,7 +234,9 @@ class TiledKernel final : public BlockKernel {
       inverse[static_cast<std::size_t>(lane)] = sum == 0.0F ? 0.0F : 1.0F / sum;
     }
     const HeadRows to = head_rows(out, tile * ops_.queries, head, rows);
-    const auto write_rows = out.dtype == shape_.dtype ? ops_.write_rows : ops_.write_rows_float32;
+    const auto write_rows = streams_                    ? ops_.write_rows_streamed
+                            : out.dtype == shape_.dtype ? ops_.write_rows
+                                                        : ops_.write_rows_float32;
     write_rows({.out = state.out,
                 .inverse_sum = inverse.data(),
                 .head_dim = shape_.head_dim,
@@ -236,6 +250,8 @@ class TiledKernel final : public BlockKernel {
   CpuLevel level_;
   WorkerTeam& team_;
   TensorView q_;
+  bool is_far_ = false, streams_ = false;  // the out that peers read
+  std::uint32_t finishes_ = 0;
   AlignedBytes state_;    // [q_heads, query tiles] of TileState
   AlignedBytes scratch_;  // [workers] of packed query tiles, one packed KV tile, the tile kernel's scratch
 };
