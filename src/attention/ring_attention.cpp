@@ -164,7 +164,7 @@ Result<RingAttention> RingAttention::create(Communicator& comm, const AttentionS
     return RingAttention(std::move(impl));
   };
   Result<RingAttention> attention = comm::guard("ring attention", prepare);
-  RINGCOMM_TRY(attention::agree_on_success(channel, attention.status(), spec.deadline));
+  RINGCOMM_TRY(attention::agree_on_success(channel, attention.status()));
   return attention;
 }
 

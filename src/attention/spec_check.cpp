@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/spec_check.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <span>
@@ -44,18 +43,17 @@ std::string_view name_of(SpecField field) {
   return kNames[static_cast<std::size_t>(field)];
 }
 
-/// All ranks' `mine`, through a block of the arena, so that nothing is counted as copied. A negative deadline
-/// is refused later, by supports(): refused here, it would leave the others waiting.
-Result<std::vector<std::int64_t>> gather_values(Channel& channel, std::span<const std::int64_t> mine,
-                                                std::chrono::milliseconds deadline) {
+/// All ranks' `mine`, through a block of the arena, so that nothing is counted as copied. The communicator's
+/// deadline counts: the spec's is for a forward, and tensors may take longer to allocate than that.
+Result<std::vector<std::int64_t>> gather_values(Channel& channel, std::span<const std::int64_t> mine) {
   RINGCOMM_TRY_ASSIGN(const ArenaBlock block, channel.allocate(mine.size_bytes()));
   std::memcpy(block.data(), mine.data(), mine.size_bytes());
   const auto count = static_cast<std::int64_t>(mine.size());
   std::vector<std::int64_t> all(mine.size() * static_cast<std::size_t>(channel.size()));
-  RINGCOMM_TRY_ASSIGN(const Work work,
-                      all_gather(channel, TensorView::contiguous(block.data(), DType::int64, {count}),
-                                 TensorView::contiguous(all.data(), DType::int64, {count * channel.size()}),
-                                 {}, {.deadline = std::max(deadline, std::chrono::milliseconds{0})}));
+  RINGCOMM_TRY_ASSIGN(
+      const Work work,
+      all_gather(channel, TensorView::contiguous(block.data(), DType::int64, {count}),
+                 TensorView::contiguous(all.data(), DType::int64, {count * channel.size()}), {}, {}));
   RINGCOMM_TRY(work.status());
   return all;
 }
@@ -106,7 +104,7 @@ Result<CpuLevel> agree_on_spec(Channel& channel, const AttentionSpec& spec) {
   const SpecValues values = values_of(spec);
   std::vector<std::int64_t> mine(values.begin(), values.end());
   mine.push_back(own_level.is_ok() ? static_cast<std::int64_t>(own_level.value()) : kNoLevel);
-  RINGCOMM_TRY_ASSIGN(const auto all, gather_values(channel, mine, spec.deadline));
+  RINGCOMM_TRY_ASSIGN(const auto all, gather_values(channel, mine));
   RINGCOMM_TRY(compare_with_rank_zero(all, mine.size(), channel.size()));
   if (channel.rank() == 0) return own_level;
   const std::int64_t level = all[kSpecFields];
@@ -121,9 +119,9 @@ Result<CpuLevel> agree_on_spec(Channel& channel, const AttentionSpec& spec) {
   return static_cast<CpuLevel>(level);
 }
 
-Status agree_on_success(Channel& channel, const Status& mine, std::chrono::milliseconds deadline) {
+Status agree_on_success(Channel& channel, const Status& mine) {
   const std::array<std::int64_t, 1> code{static_cast<std::int64_t>(mine.code())};
-  RINGCOMM_TRY_ASSIGN(const auto all, gather_values(channel, code, deadline));
+  RINGCOMM_TRY_ASSIGN(const auto all, gather_values(channel, code));
   if (!mine.is_ok()) return mine;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == 0) continue;

@@ -41,6 +41,6 @@ Result<CpuLevel> agree_on_spec(Channel& channel, const AttentionSpec& spec);
 
 /// Collective: ok if `mine` is ok on all ranks; else this rank's failure, or aborted naming the first rank
 /// that failed. Without it one rank's full memory would leave the others waiting.
-Status agree_on_success(Channel& channel, const Status& mine, std::chrono::milliseconds deadline);
+Status agree_on_success(Channel& channel, const Status& mine);
 
 }  // namespace ringcomm::inline v0::attention

@@ -51,6 +51,17 @@ TEST(RingAttentionFaultsTest, RankThatNeverCallsForwardIsNamedWithinTheDeadline)
   }
 }
 
+TEST(RingAttentionFaultsTest, CreationWaitsLongerThanAForwardMay) {
+  const auto body = [](Communicator& comm) -> Status {
+    AttentionSpec spec = sound_spec();
+    spec.deadline = std::chrono::milliseconds(20);
+    if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return RingAttention::create(comm, spec).status();
+  };
+  const Status status = run_threads(2, body, test::small_options());
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
 TEST(RingAttentionFaultsTest, AbortReleasesAForwardAndLaterCallsReturnIt) {
   std::vector<Status> statuses(3), later(3);
   std::atomic<int> created{0};

@@ -43,9 +43,9 @@ struct AttentionSpec {
   QueryPlacement queries = QueryPlacement::sharded;
   float scale = 0.0F;  ///< 0 means 1/sqrt(head_dim)
   plan::Overlap overlap = plan::Overlap::on;
-  std::size_t chunk_bytes = 0;  ///< relay only
-  int workers = 1;              ///< compute threads of this rank, the caller among them
-  std::chrono::milliseconds deadline{0};
+  std::size_t chunk_bytes = 0;            ///< relay only
+  int workers = 1;                        ///< compute threads of this rank, the caller among them
+  std::chrono::milliseconds deadline{0};  ///< of a forward(); 0: the communicator's, as create() takes
 };
 
 /// What one forward() did, on this rank.
