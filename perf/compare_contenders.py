@@ -56,6 +56,10 @@ def limit(kind, threads, **more):
     return Contender(f"{kind} x {threads}", "ringcomm-host-limits", (kind, str(threads)), **more)
 
 
+def raw_ucx(way, environment):
+    return Contender(f"raw UCX, {way}", "ringcomm-raw-ucx", environment=environment)
+
+
 def names(contenders, ending=""):
     return [one.name for one in contenders if one.name.endswith(ending)]
 

@@ -5,7 +5,7 @@ import dataclasses
 import typing
 
 import compare_core as core
-from compare_contenders import RING, SOFTMAX, UCX_TCP, Contender, limit, mpi, ours, side
+from compare_contenders import RING, SOFTMAX, UCX_SHM, UCX_TCP, Contender, limit, mpi, ours, raw_ucx, side
 
 K, M = 1 << 10, 1 << 20
 WINDOW, PRIVATE = "window", "private"
@@ -70,6 +70,7 @@ HAND_OFF_MPI = mpi("MPI_Sendrecv", "ring_sendrecv", 2, ("--no-read",))
 HAND_OFF_4 = ours("flag alone, 4 ranks", "ring_rotate", "--no-read", "-m", "50", ranks=4)
 TCP = ours("ucx over tcp", "ring_rotate", transport="ucx", environment=UCX_TCP)
 TCP_MPI = _mpi_forms(RING, 2, libraries=("Open MPI tcp",))
+TCP_RAW = raw_ucx("tcp", UCX_TCP)
 SMALL_TCP = (64 * K, 256 * K)
 
 # Softmax statistics --------------------------------------------------------------------------------------------------------
@@ -159,6 +160,8 @@ def _decode(ranks):
 
 
 DECODE = {ranks: _decode(ranks) for ranks in (2, 4)}
+LIMITS = (*(limit(kind, threads) for kind in ("memcpy", "nt_copy", "read", "nt_write") for threads in (1, 2)),
+          raw_ucx("posix and cma", UCX_SHM))
 GGML = Contender("ggml flash attention", "ggml-attention")
 ONEDNN = Contender("oneDNN, composed", "onednn-attention", environment={"OMP_NUM_THREADS": "1"})
 
@@ -167,7 +170,7 @@ EXPERIMENTS = {one.name: one for one in (
     Experiment("exchange", (*ONE_COPY, *EXCHANGE_MPI), (64 * K, 256 * K, M, 16 * M, 64 * M), (64 * K,)),
     Experiment("hand_off", (HAND_OFF, *HAND_OFF_MPI), (64 * K,), (64 * K,)),
     Experiment("hand_off_4", (HAND_OFF_4,), (64 * K,), (64 * K,)),
-    Experiment("tcp", (TCP, *TCP_MPI), (64 * K, 256 * K, M, 4 * M, 16 * M), (64 * K,)),
+    Experiment("tcp", (TCP, *TCP_MPI, TCP_RAW), (64 * K, 256 * K, M, 4 * M, 16 * M), (64 * K,)),
     Experiment("softmax_2", (*SOFTMAX_OURS[2], *SOFTMAX_MPI[2], OWN_READ), ROWS, (64 * ROW,), size_name=at_rows),
     Experiment("softmax_4", (*SOFTMAX_OURS[4], *SOFTMAX_MPI[4]), ROWS, (64 * ROW,), size_name=at_rows),
     Experiment("kernel", tuple(KERNELS.values()), (1024, 2048, 4096, 8192), (128,), is_placed=False, size_name=at_tokens),
@@ -175,8 +178,7 @@ EXPERIMENTS = {one.name: one for one in (
     Experiment("few_queries", (STEP, *STEP_MPI), STEP_BLOCKS, (64 * K,)),
     Experiment("decode_2", (DECODE[2][0], *DECODE[2][1]), BATCHES, (DECODE_ROW,), size_name=at_batch),
     Experiment("decode_4", (DECODE[4][0], *DECODE[4][1]), BATCHES, (DECODE_ROW,), size_name=at_batch),
-    Experiment("limits", tuple(limit(kind, threads) for kind in ("memcpy", "nt_copy", "read", "nt_write") for threads in (1, 2)),
-               BLOCKS, (64 * K,)),
+    Experiment("limits", LIMITS, BLOCKS, (64 * K,)),
     Experiment("ggml", (KERNELS["bf16", "full"], GGML), (4096,), (128,), is_placed=False, size_name=at_tokens),
     Experiment("onednn", (KERNELS["bf16", "full"], ONEDNN), (1024, 8192), (128,), is_placed=False, size_name=at_tokens),
 )}
@@ -199,6 +201,8 @@ GOALS = (
     Goal("ucx_tcp_to_mpi_tcp", "rotation over UCX (tcp), 64K and 256K: Open MPI tcp / ours", "tcp", WINDOW, 1.0, 1.3, side(TCP_MPI), side((TCP,)),
          sizes=SMALL_TCP),
     Goal("ucx_tcp_to_mpi_tcp_large", "the same from 1M", "tcp", WINDOW, 1.0, None, side(TCP_MPI), side((TCP,)), sizes=(M, 4 * M, 16 * M)),
+    Goal("ucx_tcp_to_raw_ucx", "the same, ours / two processes with ucp_tag_send and ucp_tag_recv alone", "tcp", WINDOW, None, None, side((TCP,)),
+         side((TCP_RAW,)), at_least=False),
     *_softmax_goals(2),
     *_softmax_goals(4),
     Goal("merge_bandwidth", "merge of R = 65536, P = 2: 101 MB over its time / the bandwidth of two reading threads", "softmax_2", WINDOW,

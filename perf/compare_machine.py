@@ -4,9 +4,6 @@
 import functools
 import os
 import platform
-import re
-import shutil
-import socket
 import subprocess
 
 import compare_run as run
@@ -47,35 +44,3 @@ def facts(samples):
             "flags": [flag for flag in cpu_flags() if flag.startswith(("avx", "amx", "fma", "f16c"))], "system": platform.platform(),
             "dispatch": ", ".join(levels) or None, "libraries": libraries, "ucx": ucx,
             "open_mpi": first_line("mpirun", "--version"), "mpich": first_line("mpichversion") or first_line("mpiexec.mpich", "--version")}
-
-
-def raw_ucx(sizes, quick):
-    """{"rows": [{"size", "GB/s"}], "reason"}: one way between two processes, by UCX's own ucx_perftest."""
-    if shutil.which("ucx_perftest") is None:
-        return {"rows": [], "reason": "ucx_perftest is not installed (Debian: ucx-utils)"}
-    environment, rows = {**os.environ, "UCX_TLS": "self,posix,cma", "UCX_WARN_UNUSED_ENV_VARS": "n"}, []
-    for size in sizes[:1] if quick else sizes:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        server = subprocess.Popen(["taskset", "-c", "0", "ucx_perftest", "-p", port], env=environment, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
-        try:
-            number = "10" if quick else str(max(20, min(20000, (1 << 31) // size)))
-            client = ["taskset", "-c", "1" if len(os.sched_getaffinity(0)) > 1 else "0", "ucx_perftest", "127.0.0.1", "-p", port, "-t",
-                      "tag_bw", "-s", str(size), "-n", number, "-w", "5"]
-            for _ in range(20):
-                answer = subprocess.run(client, env=environment, capture_output=True, text=True, check=False, timeout=60)
-                if answer.returncode == 0:
-                    break
-            found = re.findall(r"^Final:\s+\d+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+([\d.]+)", answer.stdout, re.M)
-            if not found:
-                said = " ".join((answer.stdout + answer.stderr).split())[-200:]
-                return {"rows": rows, "reason": f"ucx_perftest gave no figure: {said}"}
-            rows.append({"size": size, "GB/s": round(float(found[-1]) * (1 << 20) / 1e9, 2)})  # it prints MiB/s
-        except subprocess.TimeoutExpired:
-            return {"rows": rows, "reason": "ucx_perftest took longer than 60 s"}
-        finally:
-            server.terminate()
-            server.wait()
-    return {"rows": rows, "reason": None}

@@ -73,9 +73,6 @@ def text(results):
     if results["quick"]:
         lines.append("# --quick: one call a row on a machine that may be busy. These figures say only that it ran.")
     lines += table_lines(results["cells"])
-    if results["raw_ucx"]:
-        rows = ", ".join(f"{core.format_size(row['size'])}: {row['GB/s']} GB/s" for row in results["raw_ucx"]["rows"])
-        lines += ["#", f"# raw UCX, one way, tag_bw over posix and cma: {rows or results['raw_ucx']['reason']}"]
     reasons = dict.fromkeys(reason for one in results["experiments"].values() for reason in one["left_out"].values())
     lines += ["#", *(f"# left out: {reason}" for reason in reasons)] if reasons else []
     lines += ["#", *goal_lines(results["goals"]), "#",

@@ -23,7 +23,7 @@ LAYER_EXCEPTIONS = {}
 # Vendor header -> files that may include it (prefix match on the path from the repository's root).
 VENDOR_HEADERS = {
     "hwloc": ["src/topology/readers/hwloc"],
-    "ucp/": ["src/transport/ucx/"], "uct/": ["src/transport/ucx/"], "ucs/": ["src/transport/ucx/"],
+    "ucp/": ["src/transport/ucx/", "perf/peers/raw_ucx.cpp"], "uct/": ["src/transport/ucx/"], "ucs/": ["src/transport/ucx/"],
     "mpi.h": ["src/transport/mpi/", "src/bootstrap/mpi", "include/ringcomm/interop/mpi.hpp", "perf/peers/", "tests/transport/mpi/"],
     "nccl.h": ["src/transport/nccl/", "include/ringcomm/interop/nccl.hpp"],
     "cuda": ["src/device/cuda/", "src/transport/cuda_ipc/", "src/attention/cuda/", "include/ringcomm/interop/cuda.hpp",
