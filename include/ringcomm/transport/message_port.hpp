@@ -65,6 +65,13 @@ class MessagePort {
     if (Status told = send_control(peer, announcement); !told.is_ok()) return told;
     return send(peer, tag, data, bytes);
   }
+  /// A hint: the caller will receive() this once the block has been announced and compared. What comes under
+  /// the tag with this size may be put there at once, which saves a copy. Holds until that receive().
+  virtual void expect(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) {
+    static_cast<void>(peer), static_cast<void>(tag), static_cast<void>(data), static_cast<void>(bytes);
+  }
+  /// Takes back what is expected and has not been received: its memory is not written any more.
+  virtual void forget_expected() {}
   /// True once the memory is the caller's again (sent) or holds the data (received); the id is then spent.
   virtual Result<bool> is_done(TransferId transfer) = 0;
   /// Moves things on and calls the sink. Returns whether anything happened.

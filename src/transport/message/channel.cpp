@@ -55,8 +55,10 @@ Status MessageChannel::run(std::span<const TransportOp> batch, Deadline deadline
   if (batch.empty()) return {};
   Turn turn(*core_);
   Status status = run_batch(batch, deadline, turn);
-  if (!status.is_ok()) [[unlikely]]
+  if (!status.is_ok()) [[unlikely]] {
+    core_->port().forget_expected();
     record(batch.front(), OpState::failed);
+  }
   return status;
 }
 
@@ -95,6 +97,19 @@ void MessageChannel::chain(std::span<const TransportOp> batch) {
   }
   for (const TransportOp& op : batch)
     if (op.kind == TransportOpKind::recv) record(op, OpState::posted);
+  for (const Lane* l : active_)
+    if (!is_own(*l)) expect(*l, batch);
+}
+
+/// Parcels are taken in the order of their tags, so that those of blocks which are not announced yet are
+/// known.
+void MessageChannel::expect(const Lane& l, std::span<const TransportOp> batch) {
+  std::uint32_t parcel = l.taken;
+  for (std::size_t at = l.next_receive; at != kNone; at = next_[at]) {
+    const TransportOp& op = batch[at];
+    if (static_cast<std::int32_t>(++parcel - l.arrived) > 0 && op.bytes > kInlineBytesMax)
+      core_->port().expect(l.rank, tag_of(number_, parcel), op.address, op.bytes);
+  }
 }
 
 Status MessageChannel::advance(std::span<const TransportOp> batch, bool& is_done) {

@@ -80,6 +80,8 @@ class MessageChannel final : public TransportChannel {
   Status run_batch(std::span<const TransportOp> batch, Deadline deadline, Turn& turn);
   /// Chains the operations of each lane and direction, and notes the lanes.
   void chain(std::span<const TransportOp> batch);
+  /// Tells the port where the next blocks of the lane will go.
+  void expect(const Lane& l, std::span<const TransportOp> batch);
   /// Moves whatever can move without waiting; done when nothing of the batch is left.
   Status advance(std::span<const TransportOp> batch, bool& is_done);
   Status advance_sends(Lane& l, std::span<const TransportOp> batch);

@@ -112,9 +112,7 @@ Status UcxPort::set_handlers() {
   };
   ucs_status_t status = ucp_worker_set_am_recv_handler(worker_->handle(), &param);
   if (status != UCS_OK) return to_status(status, "no handler for control messages");
-  param.field_mask |= UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
-  param.flags = UCP_AM_FLAG_PERSISTENT_DATA;
-  param.id = kDataAm;
+  param.id = kDataAm;  // not persistent: UCX would copy each block before it says that one is there
   param.cb = [](void* arg, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                 const ucp_am_recv_param_t* received) {
     return static_cast<UcxPort*>(arg)->on_data(header, header_bytes, data, bytes, *received);
@@ -176,7 +174,8 @@ Status UcxPort::watch_processes(const Bootstrap& bootstrap) {
 std::string UcxPort::ranks_without_greeting(std::uint32_t greetings) const {
   std::string ranks;
   for (const Peer& peer : peers_) {
-    if (peer.rank != rank_ && peer.heard < greetings) ranks += concat(ranks.empty() ? "" : ", ", peer.rank);
+    if (peer.rank != rank_ && peer.heard.due() < greetings)
+      ranks += concat(ranks.empty() ? "" : ", ", peer.rank);
   }
   return ranks;
 }
@@ -190,7 +189,7 @@ Status UcxPort::greet_all(std::uint32_t greetings, Deadline deadline) {
     const bool has_moved = advance();
     find_ended_processes();
     for (const Peer& peer : peers_) {
-      if (peer.is_lost && peer.heard < greetings) return peer.reason;
+      if (peer.is_lost && peer.heard.due() < greetings) return peer.reason;
     }
     if (deadline.is_expired()) {
       return Status::unreachable(concat("ucx: rank ", rank_, " heard nothing from rank ",

@@ -127,26 +127,17 @@ ucs_status_t UcxPort::on_control(const void* header, std::size_t header_bytes, c
   const std::uint32_t source = said.source & ~kMoreFollows;
   if (source >= peers_.size()) return UCS_OK;
   Peer& peer = peers_[source];
-  if (!hear(peer, said.number)) return UCS_OK;
-  const std::span piece(static_cast<const std::byte*>(data), bytes);
-  const bool is_last = (said.source & kMoreFollows) == 0;
-  if (is_last && peer.pieces.empty()) {
-    post_mail(peer.rank, piece);
-    return UCS_OK;
-  }
-  if (peer.pieces.size() < kControlBytesMax)
-    peer.pieces.insert(peer.pieces.end(), piece.begin(), piece.end());
-  if (!is_last) return UCS_OK;
-  post_mail(peer.rank, peer.pieces);
-  peer.pieces.clear();
+  hear(peer, said.number, (said.source & kMoreFollows) == 0, {static_cast<const std::byte*>(data), bytes});
   return UCS_OK;
 }
 
-bool UcxPort::hear(Peer& peer, std::uint32_t number) {
-  if (number == peer.heard) return peer.heard++ >= kGreetings;
+void UcxPort::hear(Peer& peer, std::uint32_t number, bool is_last, std::span<const std::byte> bytes) {
+  const auto deliver = [&](std::uint32_t which, std::span<const std::byte> message) {
+    if (which >= kGreetings) post_mail(peer.rank, message);
+  };
+  if (peer.heard.hear(number, is_last, bytes, deliver)) return;
   lose(peer, Status::internal(concat("ucx: control message ", number, " of rank ", peer.rank, " came where ",
-                                     peer.heard, " was due")));
-  return false;
+                                     peer.heard.due(), " was due")));
 }
 
 ucs_status_t UcxPort::on_data(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
@@ -157,11 +148,7 @@ ucs_status_t UcxPort::on_data(const void* header, std::size_t header_bytes, void
   if (said.source >= peers_.size()) return UCS_OK;
   const std::span announcement(static_cast<const std::byte*>(header) + sizeof(said),
                                header_bytes - sizeof(said));
-  if (!announcement.empty()) {
-    Peer& peer = peers_[said.source];
-    if (!hear(peer, said.number)) return UCS_OK;
-    post_mail(peer.rank, announcement);
-  }
+  if (!announcement.empty()) hear(peers_[said.source], said.number, true, announcement);
   return transfers_->arrive(said, data, bytes, param);
 }
 

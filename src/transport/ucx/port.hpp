@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ringcomm/transport/message_port.hpp"
+#include "transport/ucx/control_order.hpp"
 #include "transport/ucx/peer_watch.hpp"
 #include "transport/ucx/transfers.hpp"
 #include "transport/ucx/worker.hpp"
@@ -34,6 +35,10 @@ class UcxPort final : public MessagePort {
   Result<TransferId> send_announced(int peer, std::span<const std::byte> announcement, std::uint64_t tag,
                                     const std::byte* data, std::size_t bytes) override;
   Result<TransferId> receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) override;
+  void expect(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) override {
+    if (peer != rank_) transfers_->expect(peer, tag, data, bytes);
+  }
+  void forget_expected() override { transfers_->forget_expected(); }
   Result<bool> is_done(TransferId transfer) override { return transfers_->is_done(transfer); }
   Result<bool> progress() override;
   void sleep(std::chrono::microseconds at_most) override;
@@ -52,11 +57,10 @@ class UcxPort final : public MessagePort {
     UcxPort* port = nullptr;
     int rank = 0;
     ucp_ep_h endpoint = nullptr;
-    std::uint32_t sent = 0;         ///< control messages
-    std::uint32_t heard = 0;        ///< control messages
-    std::vector<std::byte> pieces;  ///< of a control message whose end is not here
-    bool is_near = false;           ///< behind UCX's shared memory
-    bool is_over_tcp = false;       ///< and over nothing else
+    std::uint32_t sent = 0;  ///< control messages
+    ControlOrder heard{kControlBytesMax};
+    bool is_near = false;      ///< behind UCX's shared memory
+    bool is_over_tcp = false;  ///< and over nothing else
     bool is_lost = false;
     bool is_told = false;  ///< the sink knows
     std::int64_t lost_ns = 0;
@@ -91,8 +95,7 @@ class UcxPort final : public MessagePort {
   ucs_status_t on_data(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                        const ucp_am_recv_param_t& param);
   static bool is_eager(const Peer& to, std::size_t bytes);
-  /// Counts a control message; false when it is a greeting, or not the one that is due.
-  bool hear(Peer& peer, std::uint32_t number);
+  void hear(Peer& peer, std::uint32_t number, bool is_last, std::span<const std::byte> bytes);
   void post_mail(int peer, std::span<const std::byte> bytes);
   void lose(Peer& peer, Status reason);
   bool advance();

@@ -84,13 +84,7 @@ TransferId Transfers::send_to_self(int self, std::uint64_t tag, const std::byte*
   transfer.peer = self;
   transfer.is_own = true;
   transfer.bytes = bytes;
-  arrivals_.push_back({.source = self,
-                       .tag = tag,
-                       .bytes = bytes,
-                       .descriptor = nullptr,
-                       .local = data,
-                       .is_rendezvous = false,
-                       .sender = transfer.index});
+  arrivals_.push_back({.source = self, .tag = tag, .bytes = bytes, .local = data, .sender = transfer.index});
   has_new_ = true;
   return id_of(transfer);
 }
@@ -103,6 +97,8 @@ TransferId Transfers::receive(int peer, std::uint64_t tag, std::byte* data, std:
   transfer.bytes = bytes;
   transfer.heading.header = {.tag = tag, .source = static_cast<std::uint32_t>(peer)};
   posted_.push_back(transfer.index);
+  std::erase_if(expected_,
+                [&](const Expected& expected) { return expected.peer == peer && expected.tag == tag; });
   has_new_ = has_new_ || !arrivals_.empty();
   return id_of(transfer);
 }
@@ -128,37 +124,67 @@ void Transfers::fail(int peer, const Status& reason) {
   }
 }
 
+Transfers::Transfer* Transfers::take_posted(int source, std::uint64_t tag) {
+  const auto at = std::ranges::find_if(posted_, [&](std::uint32_t index) {
+    return slots_[index].peer == source && slots_[index].heading.header.tag == tag;
+  });
+  if (at == posted_.end()) return nullptr;
+  Transfer& transfer = slots_[*at];
+  posted_.erase(at);
+  return &transfer;
+}
+
 ucs_status_t Transfers::arrive(const DataHeader& header, void* data, std::size_t bytes,
                                const ucp_am_recv_param_t& param) {
-  const bool is_rendezvous = (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  arrivals_.push_back({.source = static_cast<int>(header.source),
-                       .tag = header.tag,
-                       .bytes = bytes,
-                       .descriptor = data,
-                       .local = nullptr,
-                       .is_rendezvous = is_rendezvous,
-                       .sender = 0});
+  Arrival arrival{.source = static_cast<int>(header.source), .tag = header.tag, .bytes = bytes};
+  arrival.is_rendezvous = (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  const bool may_keep = arrival.is_rendezvous || (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+  const auto* const from = static_cast<const std::byte*>(data);
+  if (!arrival.is_rendezvous) {
+    if (Transfer* const transfer = take_posted(arrival.source, arrival.tag)) {
+      transfer->state = State::moving;
+      take(*transfer, arrival, from);
+      has_finished_ = true;
+      return UCS_OK;
+    }
+    const auto at = std::ranges::find_if(expected_, [&](const Expected& expected) {
+      return expected.peer == arrival.source && expected.tag == arrival.tag && expected.bytes == bytes;
+    });
+    if (at != expected_.end()) {
+      std::memcpy(at->data, from, bytes);
+      arrival.placed = at->data;
+    } else if (!may_keep) {
+      arrival.copy = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      std::memcpy(arrival.copy.get(), from, bytes);
+    }
+  }
+  const bool is_kept = arrival.placed == nullptr && arrival.copy == nullptr;
+  if (is_kept) arrival.descriptor = data;
+  arrivals_.push_back(std::move(arrival));
   has_new_ = true;
-  return UCS_INPROGRESS;  // kept: the handler was registered for persistent data
+  return is_kept ? UCS_INPROGRESS : UCS_OK;
+}
+
+void Transfers::take(Transfer& transfer, const Arrival& arrival, const std::byte* from) {
+  if (arrival.bytes == transfer.bytes && from != transfer.data)
+    std::memcpy(transfer.data, from, arrival.bytes);
+  finish(transfer, UCS_OK, arrival.bytes);
 }
 
 void Transfers::match(Transfer& transfer, const Arrival& arrival) {
   transfer.state = State::moving;
-  if (arrival.bytes != transfer.bytes) {
-    if (arrival.descriptor != nullptr) ucp_am_data_release(worker_.handle(), arrival.descriptor);
+  if (!arrival.is_rendezvous) {
+    const std::byte* from = arrival.local;
+    if (arrival.descriptor != nullptr) from = static_cast<const std::byte*>(arrival.descriptor);
+    if (arrival.copy != nullptr) from = arrival.copy.get();
+    if (arrival.placed != nullptr) from = arrival.placed;
+    take(transfer, arrival, from);
     if (arrival.local != nullptr) finish(slots_[arrival.sender], UCS_OK, arrival.bytes);
-    finish(transfer, UCS_OK, arrival.bytes);
+    if (arrival.descriptor != nullptr) ucp_am_data_release(worker_.handle(), arrival.descriptor);
     return;
   }
-  if (!arrival.is_rendezvous) {
-    const auto* const from =
-        arrival.local != nullptr ? arrival.local : static_cast<const std::byte*>(arrival.descriptor);
-    std::memcpy(transfer.data, from, arrival.bytes);
-    if (arrival.local != nullptr) {
-      finish(slots_[arrival.sender], UCS_OK, arrival.bytes);
-    } else {
-      ucp_am_data_release(worker_.handle(), arrival.descriptor);
-    }
+  if (arrival.bytes != transfer.bytes) {
+    ucp_am_data_release(worker_.handle(), arrival.descriptor);
     finish(transfer, UCS_OK, arrival.bytes);
     return;
   }
@@ -179,21 +205,18 @@ bool Transfers::has_arrival(int peer, std::uint64_t tag) const {
 }
 
 bool Transfers::start_matches() {
-  if (!std::exchange(has_new_, false)) return false;
-  bool has_matched = false;
+  const bool has_finished = std::exchange(has_finished_, false);
+  if (!std::exchange(has_new_, false)) return has_finished;
+  bool has_matched = has_finished;
   for (std::size_t i = 0; i < arrivals_.size();) {
-    const Arrival arrival = arrivals_[i];
-    const auto at = std::ranges::find_if(posted_, [&](std::uint32_t index) {
-      return slots_[index].peer == arrival.source && slots_[index].heading.header.tag == arrival.tag;
-    });
-    if (at == posted_.end()) {
+    Transfer* const transfer = take_posted(arrivals_[i].source, arrivals_[i].tag);
+    if (transfer == nullptr) {
       ++i;
       continue;
     }
-    Transfer& transfer = slots_[*at];
-    posted_.erase(at);
+    const Arrival arrival = std::move(arrivals_[i]);
     arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(i));
-    match(transfer, arrival);
+    match(*transfer, arrival);
     has_matched = true;
   }
   return has_matched;

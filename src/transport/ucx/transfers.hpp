@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,11 @@ class Transfers {
   /// From this rank to itself.
   TransferId send_to_self(int self, std::uint64_t tag, const std::byte* data, std::size_t bytes);
   TransferId receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes);
+  /// As MessagePort's.
+  void expect(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) {
+    expected_.push_back({.peer = peer, .tag = tag, .data = data, .bytes = bytes});
+  }
+  void forget_expected() { expected_.clear(); }
   Result<bool> is_done(TransferId id);
   /// Unfinished transfers with `peer` fail with `reason`.
   void fail(int peer, const Status& reason);
@@ -81,23 +87,37 @@ class Transfers {
     int source = 0;
     std::uint64_t tag = 0;
     std::size_t bytes = 0;
-    void* descriptor = nullptr;        ///< UCX's
-    const std::byte* local = nullptr;  ///< the data itself, for rank to itself
+    void* descriptor = nullptr;           ///< UCX's
+    const std::byte* local = nullptr;     ///< the data itself, for rank to itself
+    std::unique_ptr<std::byte[]> copy{};  ///< the data itself, where UCX cannot keep it
+    const std::byte* placed = nullptr;    ///< it is where it was expected
     bool is_rendezvous = false;
     std::uint32_t sender = 0;  ///< index of the own send, for rank to itself
+  };
+  struct Expected {
+    int peer = 0;
+    std::uint64_t tag = 0;
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
   };
   Transfer& take_slot();
   static TransferId id_of(const Transfer& transfer);
   static void finish(Transfer& transfer, ucs_status_t status, std::size_t bytes);
   void match(Transfer& transfer, const Arrival& arrival);
+  /// Receives what is here, not announced by UCX's rendezvous.
+  void take(Transfer& transfer, const Arrival& arrival, const std::byte* from);
+  /// The posted receive that waits for this, no longer posted; null when there is none.
+  Transfer* take_posted(int source, std::uint64_t tag);
   ucp_request_param_t parameters(Transfer& transfer, const std::byte* data, std::size_t bytes) const;
 
   Worker& worker_;
   std::deque<Transfer> slots_;  ///< callbacks hold addresses
   std::vector<std::uint32_t> unused_;
   std::vector<std::uint32_t> posted_;
+  std::vector<Expected> expected_;
   std::vector<Arrival> arrivals_;
-  bool has_new_ = false;  ///< since start_matches() last looked
+  bool has_new_ = false;       ///< arrivals, since start_matches() last looked
+  bool has_finished_ = false;  ///< receives, the same
 };
 
 }  // namespace ringcomm::inline v0::transport::ucx

@@ -47,6 +47,18 @@ bool names_lack_prefixes() {
   return major == 1 && minor <= 13;
 }
 
+/// Pieces hold what is sent eagerly (kEagerOverTcpMax and its headers): UCX's 64K are put together again in
+/// memory that it allocates for each block. Through the loopback interface the other end is one copy away:
+/// larger pieces cost fewer calls, and a small send buffer stays in the caches (docs/performance.md). Over a
+/// wire the kernel's own size follows the distance.
+void choose_for_tcp(ucp_config_t* config, const std::string& net_devices) {
+  const char* const chosen = std::getenv("UCX_NET_DEVICES");
+  const bool is_loopback = (chosen != nullptr ? chosen : net_devices) == "lo";
+  if (std::getenv("UCX_TCP_RX_SEG_SIZE") == nullptr)
+    choose(config, "RX_SEG_SIZE", is_loopback ? "776K" : "264K");
+  if (is_loopback && std::getenv("UCX_TCP_SNDBUF") == nullptr) choose(config, "SNDBUF", "384K");
+}
+
 Result<ucp_context_h> make_context(int ranks, const std::string& net_devices) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
@@ -55,10 +67,7 @@ Result<ucp_context_h> make_context(int ranks, const std::string& net_devices) {
   choose(config, "KEEPALIVE_INTERVAL", "5s");
   // Without it UCX leaves shared memory out wherever errors of peers are asked for.
   if (may_use({"all", "sm", "shm", "mm", "posix", "sysv"})) choose(config, "MM_ERROR_HANDLING", "y");
-  // One piece for what is sent eagerly (kEagerOverTcpMax and its headers): UCX's 64K are put together again
-  // in memory that it allocates for each block.
-  if (may_use({"all", "tcp"}) && std::getenv("UCX_TCP_RX_SEG_SIZE") == nullptr && names_lack_prefixes())
-    choose(config, "RX_SEG_SIZE", "264K");
+  if (may_use({"all", "tcp"}) && names_lack_prefixes()) choose_for_tcp(config, net_devices);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
