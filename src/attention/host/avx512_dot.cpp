@@ -65,7 +65,7 @@ bool PairedValues::pack(const HeadRows& v, int head_dim, void* packed) {
   const __m512i upper = _mm512_add_epi16(lower, _mm512_set1_epi16(16));
   auto* to = static_cast<std::uint32_t*>(packed);
   __mmask32 odd_values = 0;
-  for (int key = 0; key < v.rows; key += 2, to += head_dim + kValuePadding) {
+  for (int key = 0; key < v.rows; key += 2, to += head_dim) {
     for (int dim = 0; dim < head_dim; dim += 32) {
       const char* from = bytes_at(v.data, key * v.stride_bytes + 2 * dim);
       const __m512i first = _mm512_loadu_si512(from);

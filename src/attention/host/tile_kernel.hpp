@@ -196,7 +196,7 @@ template <class A, int kFirst>
 RINGCOMM_IN_PLACE void add_from(const Pass<A>& pass, int done, int units, const float* weights,
                                 const float* v, Floats<A> (&sum)[A::kRows][A::kVectors]) {
   const int end = smaller_of(units, pass.wanted[kFirst] / A::kValuesPerUnit);
-  const int stride = pass.task.head_dim + kValuePadding;
+  const int stride = pass.task.head_dim;
   for (; done < end; ++done) {
     RINGCOMM_UNROLL
     for (int i = 0; i < A::kRows; ++i) {
@@ -210,7 +210,7 @@ RINGCOMM_IN_PLACE void add_from(const Pass<A>& pass, int done, int units, const 
 template <class A>
 inline const float* values_of(const Pass<A>& pass) {
   return static_cast<const float*>(pass.task.keys.v) +
-         pass.key_first / A::kValuesPerUnit * (pass.task.head_dim + kValuePadding);
+         pass.key_first / A::kValuesPerUnit * pass.task.head_dim;
 }
 
 template <class A>
@@ -244,7 +244,7 @@ RINGCOMM_IN_PLACE void add_values(const Pass<A>& pass, const float* weights,
 template <class A>
 inline void add_seen_values(const Pass<A>& pass, const float* weights, const Floats<A> (&keep)[A::kVectors]) {
   using V = typename A::V;
-  const int stride = pass.task.head_dim + kValuePadding;
+  const int stride = pass.task.head_dim;
   for (int dim = 0; dim < pass.task.head_dim; ++dim) {
     for (int c = 0; c < A::kVectors; ++c) {
       const int lane = pass.lane + c * V::kLanes;

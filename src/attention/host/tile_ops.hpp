@@ -15,9 +15,6 @@ inline constexpr int kWideTileQueries = 64, kNarrowTileQueries = 16;
 enum class TileWidth : std::uint8_t { wide, narrow };
 inline constexpr int kTileKeys = 128;
 inline constexpr int kKeyAlignment = 8;  ///< where a task's keys may start within a tile
-/// Units between the rows of a packed V beyond head_dim: without them rows of 512 bytes would share eight of
-/// the 64 sets of a 32 KiB level 1 cache.
-inline constexpr int kValuePadding = 16;
 
 enum class TileStorage : std::uint8_t { float32, bfloat16, float16 };
 
@@ -39,7 +36,7 @@ struct HeadRows {
 struct PackedKeys {
   const void* k;  ///< rows of 32-bit units, `k_stride_bytes` apart
   std::int64_t k_stride_bytes;
-  void* v;  ///< [key units][head_dim + kValuePadding] units, once is_v_packed
+  void* v;  ///< [key units][head_dim] units, once is_v_packed
   int keys;
   bool is_v_packed;
   bool v_is_finite;  ///< else a masked key's zero weight must not meet its value: 0 * NaN is NaN
@@ -101,7 +98,7 @@ struct TileOps {
   }
   /// A packed KV tile.
   std::size_t kv_bytes(int head_dim) const {
-    const auto v_units = static_cast<std::size_t>(kTileKeys / values_per_unit * (head_dim + kValuePadding));
+    const auto v_units = static_cast<std::size_t>(kTileKeys / values_per_unit * head_dim);
     return v_units * 4 + (has_wide_k ? std::size_t{kTileKeys} * static_cast<std::size_t>(head_dim) * 4 : 0);
   }
   /// Per worker: scores, and weights in units where those differ.

@@ -86,11 +86,11 @@ struct WidenedUnits {
   static typename V::Floats load(const char* from) { return Storage::load(from); }
 };
 
-/// Rows to [rows][head_dim + padding] floats. True if all are finite.
+/// Rows to [rows][head_dim] floats. True if all are finite.
 template <class V, class Storage>
-bool widen_rows(const HeadRows& rows, int head_dim, int padding, float* to) {
+bool widen_rows(const HeadRows& rows, int head_dim, float* to) {
   bool is_finite = true;
-  for (int row = 0; row < rows.rows; ++row, to += head_dim + padding) {
+  for (int row = 0; row < rows.rows; ++row, to += head_dim) {
     const char* from = bytes_at(rows.data, row * rows.stride_bytes);
     typename V::Floats odd = V::zero();
     for (int dim = 0; dim < head_dim; dim += V::kLanes) {
@@ -108,7 +108,7 @@ bool widen_rows(const HeadRows& rows, int head_dim, int padding, float* to) {
 template <class V, class Storage>
 struct WidenedValues {
   static bool pack(const HeadRows& v, int head_dim, void* packed) {
-    return widen_rows<V, Storage>(v, head_dim, kValuePadding, static_cast<float*>(packed));
+    return widen_rows<V, Storage>(v, head_dim, static_cast<float*>(packed));
   }
 };
 
@@ -122,8 +122,8 @@ void pack_widened_keys(const HeadRows& k, int head_dim, void* packed, PackedKeys
           .is_v_packed = false,
           .v_is_finite = false};
   if constexpr (Storage::kBytes != 4) {
-    float* wide = static_cast<float*>(packed) + kTileKeys * (head_dim + kValuePadding);
-    static_cast<void>(widen_rows<V, Storage>(k, head_dim, 0, wide));
+    float* wide = static_cast<float*>(packed) + kTileKeys * head_dim;
+    static_cast<void>(widen_rows<V, Storage>(k, head_dim, wide));
     keys.k = wide;
     keys.k_stride_bytes = head_dim * 4;
   }
