@@ -140,6 +140,15 @@ std::string describe(const ClassResult& result, std::size_t large_bytes) {
                      gb_per_s_of(times, large_bytes));
 }
 
+std::string describe(const MergeLimits& limits) {
+  return fmt::format(
+      "# softmax merges of {} ranks: one round up to {} bytes, with copied results up to {}; around the "
+      "caches "
+      "beyond {}\n",
+      limits.ranks, limits.one_shot_bytes, limits.copied_one_shot_bytes,
+      limits.cache_bytes == 0 ? "what the last cache holds" : fmt::format("{} in all", limits.cache_bytes));
+}
+
 }  // namespace
 
 PathClass class_between(const RankPlace& a, const RankPlace& b) {
@@ -196,11 +205,13 @@ Status run_calibration(Communicator& comm, const Options& options, Calibration h
     PERF_TRY_ASSIGN(file, claim_file(options.calibrate));
   }
   auto classes = measure_pairs(comm, options, pairs);
-  if (!classes.is_ok()) {
+  auto merge = classes.is_ok() ? measure_merges(comm, options) : Result<MergeLimits>(classes.status());
+  if (!merge.is_ok()) {
     if (!file.empty()) std::remove(file.c_str());  // an empty file would be read as a broken one
-    return classes.status();
+    return merge.status();
   }
   head.classes = std::move(classes).value();
+  head.merge = merge.value();
   PERF_TRY_ASSIGN(const RunInfo run, gather_run_info(comm, head.launch));
   if (comm.rank() != 0) return {};
   head.large_bytes = options.bytes_max;
@@ -212,6 +223,7 @@ Status run_calibration(Communicator& comm, const Options& options, Calibration h
     result.transport = from.paths[static_cast<std::size_t>(result.pair.to)];
     fmt::print("{}", describe(result, head.large_bytes));
   }
+  if (head.merge.ranks > 0) fmt::print("{}", describe(head.merge));
   PERF_TRY(write_file(file, format_costs(head)));
   fmt::print("# wrote {}\n", file);
   return {};

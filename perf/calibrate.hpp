@@ -2,12 +2,14 @@
 // --calibrate: alpha and beta of the path classes that this machine's ranks have, for the planner.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "options.hpp"
 #include "ringcomm/comm/communicator.hpp"
 #include "ringcomm/topology/binding.hpp"
+#include "ringcomm/topology/cost_model.hpp"
 #include "ringcomm/topology/path_class.hpp"
 #include "stats.hpp"
 
@@ -43,6 +45,7 @@ struct ClassResult {
 };
 struct Calibration {
   std::vector<ClassResult> classes{};
+  MergeLimits merge{};
   std::size_t large_bytes = 0;
   int samples = 0;
   int ranks = 0;
@@ -56,6 +59,13 @@ struct Calibration {
 /// the large block was not slower.
 Status check_times(const ClassResult& result);
 double gb_per_s_of(const PairTimes& times, std::size_t large_bytes);
+
+/// How many sizes, smallest first, the first of two ways should serve so that all take the least time
+/// (ratios count: a size that noise spoils moves nothing). `times`: [sizes] of both.
+std::size_t crossover(const std::vector<std::array<double, 2>>& times);
+
+/// Collective. Not measured (ranks 0) where ranks do not read each other's memory.
+Result<MergeLimits> measure_merges(Communicator& comm, const Options& options);
 
 /// Text of the file that CostModel::from_json reads (docs/topology.md).
 std::string format_costs(const Calibration& calibration);

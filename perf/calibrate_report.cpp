@@ -30,13 +30,20 @@ std::string format_costs(const Calibration& calibration) {
   Json classes = Json::array();
   for (const auto& result : calibration.classes)
     classes.push_back(to_json(result, calibration.large_bytes, calibration.samples));
-  const Json document{
+  Json document{
       {"ringcomm_costs", 1},
       {"between", "host ranks"},
       {"date", calibration.date},
       {"command", calibration.command},
       {"machine", {{"cpu", calibration.cpu}, {"ranks", calibration.ranks}, {"launch", calibration.launch}}},
       {"classes", classes}};
+  const MergeLimits& merge = calibration.merge;
+  for (const auto& [key, value] :
+       {std::pair{"ranks", merge.ranks}, std::pair{"one_shot_bytes", merge.one_shot_bytes},
+        std::pair{"copied_one_shot_bytes", merge.copied_one_shot_bytes},
+        std::pair{"cache_bytes", merge.cache_bytes}}) {
+    if (value > 0) document["merge"][key] = value;
+  }
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -3,10 +3,15 @@
 // read and written as vectors of float. Internal linkage on purpose.
 #pragma once
 
+#if RINGCOMM_MERGE_BYTES >= 32
+#include <immintrin.h>
+#endif
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "device/host/vector_stores.hpp"
 #include "ringcomm/core/dtype.hpp"
@@ -46,6 +51,31 @@ template <bool kAroundCaches, class V>
   std::memcpy(to, &from, sizeof(V));
 }
 
+// The compiler takes these conversions apart into quarters: they are written out where there are
+// instructions.
+[[gnu::always_inline]] inline Words words_of(const Halves& halves) {
+#if RINGCOMM_MERGE_BYTES == 64
+  return std::bit_cast<Words>(_mm512_cvtepu16_epi32(std::bit_cast<__m256i>(halves)));
+#elif RINGCOMM_MERGE_BYTES == 32
+  return std::bit_cast<Words>(_mm256_cvtepu16_epi32(std::bit_cast<__m128i>(halves)));
+#else
+  return __builtin_convertvector(halves, Words);
+#endif
+}
+
+/// Words below 2^16.
+[[gnu::always_inline]] inline Halves halves_of(const Words& words) {
+#if RINGCOMM_MERGE_BYTES == 64
+  return std::bit_cast<Halves>(_mm512_cvtepi32_epi16(std::bit_cast<__m512i>(words)));
+#elif RINGCOMM_MERGE_BYTES == 32
+  const auto both = std::bit_cast<__m256i>(words);
+  const __m128i low = _mm256_castsi256_si128(both);
+  return std::bit_cast<Halves>(_mm_packus_epi32(low, _mm256_extracti128_si256(both, 1)));
+#else
+  return __builtin_convertvector(words, Halves);
+#endif
+}
+
 /// kWidth elements as float; exact.
 template <class T>
 [[gnu::always_inline]] inline Vector widened(const T* from) {
@@ -56,8 +86,7 @@ template <class T>
   }
   Halves halves;
   load(halves, from);
-  if constexpr (std::is_same_v<T, bf16>)
-    return std::bit_cast<Vector>(__builtin_convertvector(halves, Words) << 16);
+  if constexpr (std::is_same_v<T, bf16>) return std::bit_cast<Vector>(words_of(halves) << 16);
 #if RINGCOMM_MERGE_BYTES == 64
   return std::bit_cast<Vector>(_mm512_cvtph_ps(std::bit_cast<__m256i>(halves)));
 #elif RINGCOMM_MERGE_BYTES == 32
@@ -78,7 +107,7 @@ template <class T, bool kAroundCaches>
     const Words rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
     const Words quiet = (bits >> 16) | 0x40U;
     const Words kept = (bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded;
-    store<kAroundCaches>(to, __builtin_convertvector(kept, Halves));
+    store<kAroundCaches>(to, halves_of(kept));
   } else {
 #if RINGCOMM_MERGE_BYTES == 64
     store<kAroundCaches>(to, _mm512_cvtps_ph(std::bit_cast<__m512>(from), _MM_FROUND_TO_NEAREST_INT));

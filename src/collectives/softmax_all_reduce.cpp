@@ -16,16 +16,18 @@ namespace {
 constexpr std::uint64_t kDoublingBytesMax = 8192;
 constexpr int kGatherRanksMax = 4;
 
-plan::MergeAlgorithm automatic_choice(const plan::SoftmaxRule& rule, MergeOrder order) {
+plan::MergeAlgorithm automatic_choice(const Channel& channel, const plan::SoftmaxRule& rule,
+                                      MergeOrder order) {
   const std::uint64_t bytes = rule.rows * rule.row_bytes;
   const bool has_messages = rule.access == plan::Access::two_sided;
   if (has_messages && order == MergeOrder::fast && rule.ranks > kGatherRanksMax && bytes <= kDoublingBytesMax)
     return plan::MergeAlgorithm::recursive_doubling;
-  if (rule.ranks == 1 || bytes <= one_shot_limit(rule)) return plan::MergeAlgorithm::one_shot;
+  if (rule.ranks == 1 || bytes <= one_shot_limit(channel, rule)) return plan::MergeAlgorithm::one_shot;
   return has_messages ? plan::MergeAlgorithm::packed_all_to_all : plan::MergeAlgorithm::two_shot;
 }
 
-Result<plan::MergeAlgorithm> chosen(const plan::SoftmaxRule& rule, MergeChoice choice, MergeOrder order) {
+Result<plan::MergeAlgorithm> chosen(const Channel& channel, const plan::SoftmaxRule& rule, MergeChoice choice,
+                                    MergeOrder order) {
   switch (choice) {
     case MergeChoice::one_shot:
       return plan::MergeAlgorithm::one_shot;
@@ -38,7 +40,7 @@ Result<plan::MergeAlgorithm> chosen(const plan::SoftmaxRule& rule, MergeChoice c
     case MergeChoice::recursive_doubling:
       break;
     default:
-      return automatic_choice(rule, order);
+      return automatic_choice(channel, rule, order);
   }
   if (order != MergeOrder::fast) {
     return Status::invalid_argument(
@@ -61,8 +63,8 @@ Result<SoftmaxCall> check_call(const Channel& channel, const SoftmaxPartial& par
   RINGCOMM_TRY(check_aliasing(partial, "softmax_all_reduce: partial", result, "result"));
   SoftmaxCall call{.op = OpCode::softmax_all_reduce, .partial = partial, .result = result, .rule = {}};
   RINGCOMM_TRY(set_rule(channel, call, "softmax_all_reduce"));
-  RINGCOMM_TRY_ASSIGN(call.rule.algorithm, chosen(call.rule, options.algorithm, options.order));
-  call.stores = stores_for(channel, call.rule);
+  RINGCOMM_TRY_ASSIGN(call.rule.algorithm, chosen(channel, call.rule, options.algorithm, options.order));
+  call.stores = stores_for(channel, call.rule, options.stores);
   // What is merged in pairs travels as (m, l, out~) in fp32, so that it is rounded once, as everywhere.
   if (call.rule.algorithm == plan::MergeAlgorithm::recursive_doubling)
     call.rule.row_bytes = softmax_row_bytes(partial.dim(), DType::float32, PartialForm::unnormalised);
@@ -80,8 +82,9 @@ Result<SoftmaxCall> check_in_place(const Channel& channel, const SoftmaxPartial&
   SoftmaxCall call{.op = OpCode::softmax_all_reduce, .partial = partial, .result = partial, .rule = {}};
   RINGCOMM_TRY(set_rule(channel, call, kWhat));
   call.rule.leaves_results = true;
-  RINGCOMM_TRY_ASSIGN(call.rule.algorithm, chosen(call.rule, options.algorithm, MergeOrder::canonical));
-  call.stores = stores_for(channel, call.rule);
+  RINGCOMM_TRY_ASSIGN(call.rule.algorithm,
+                      chosen(channel, call.rule, options.algorithm, MergeOrder::canonical));
+  call.stores = stores_for(channel, call.rule, options.stores);
   if (call.rule.algorithm != plan::MergeAlgorithm::gather_stats) return call;
   return Status::invalid_argument(concat(
       kWhat, ": gather_stats does not leave results in place (one_shot, two_shot and packed_all_to_all do)"));

@@ -84,11 +84,22 @@ Status set_rule(const Channel& channel, SoftmaxCall& call, std::string_view what
   return {};
 }
 
-MergeStores stores_for(const Channel& channel, const plan::SoftmaxRule& rule) {
+std::uint64_t one_shot_limit(const Channel& channel, const plan::SoftmaxRule& rule) {
+  const bool is_direct = rule.access == plan::Access::direct_read;
+  const bool copies_results = !rule.leaves_results && is_direct;
+  const MergeLimits& limits = channel.merge_limits();
+  const std::uint64_t measured = copies_results ? limits.copied_one_shot_bytes : limits.one_shot_bytes;
+  if (measured > 0 && is_direct && limits.ranks == static_cast<std::uint64_t>(rule.ranks)) return measured;
+  if (rule.ranks > 2) return 4096;
+  return copies_results ? ~std::uint64_t{0} : is_direct ? 4096 : 8192;
+}
+
+MergeStores stores_for(const Channel& channel, const plan::SoftmaxRule& rule, MergeStores wanted) {
+  if (wanted != MergeStores::automatic) return wanted;
   const auto ranks = static_cast<std::uint64_t>(rule.ranks);
   const std::uint64_t copies = ranks + (rule.leaves_results || rule.is_scattered ? 1 : ranks);
-  return rule.rows * rule.row_bytes > channel.cache_bytes() / copies ? MergeStores::around_caches
-                                                                     : MergeStores::cached;
+  return rule.rows * rule.row_bytes > channel.merge_limits().cache_bytes / copies ? MergeStores::around_caches
+                                                                                  : MergeStores::cached;
 }
 
 Result<std::shared_ptr<Runnable>> program_of(Channel& channel, const SoftmaxCall& call) {

@@ -28,17 +28,16 @@ struct SoftmaxCall {
 /// Ranks, access, rows and row bytes of the rule; whether the partial is offerable; `what` opens messages.
 Status set_rule(const Channel& channel, SoftmaxCall& call, std::string_view what);
 
-/// Up to this size one round is cheaper than two. Where results are read in place, as communication spec 7.2;
-/// where each of two ranks copies them, merging all rows is never slower than a second round and a copy
-/// (docs/performance.md). A pure function of what all ranks give alike.
-inline std::uint64_t one_shot_limit(const plan::SoftmaxRule& rule) {
-  const bool copies_results = !rule.leaves_results && rule.access == plan::Access::direct_read;
-  if (rule.ranks <= 2) return copies_results ? ~std::uint64_t{0} : 8192;
-  return 4096;
-}
+/// Up to this size one round is cheaper than two: as measured for as many ranks, else where results are read
+/// in place as communication spec 7.2; where each of two ranks copies them, merging all rows is never slower
+/// than a second round and a copy (docs/performance.md). The same on all ranks: of rank 0's limits and what
+/// all give alike.
+std::uint64_t one_shot_limit(const Channel& channel, const plan::SoftmaxRule& rule);
 
-/// Around the caches when partials and results of all ranks do not fit into the last one of rank 0.
-MergeStores stores_for(const Channel& channel, const plan::SoftmaxRule& rule);
+/// What `wanted` says; automatic: around the caches when partials and results of all ranks do not fit into
+/// what rank 0's limits say.
+MergeStores stores_for(const Channel& channel, const plan::SoftmaxRule& rule,
+                       MergeStores wanted = MergeStores::automatic);
 
 /// Runs the lowered program of `call`, made first if it is not there.
 Result<Work> run_call(Channel& channel, const SoftmaxCall& call, const CallOptions& options);

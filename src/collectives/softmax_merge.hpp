@@ -38,10 +38,6 @@ struct MergeScratch {
   std::vector<DType> live_types;
 };
 
-/// How merged outs are written: as ever, or past the caches, which is faster for more than fits there
-/// (performance.md 2.3: plain stores take 1.5 to 2 times as long for 33 MiB).
-enum class MergeStores : std::uint8_t { cached, around_caches };
-
 /// Merges rows [first, first + count) of `sources`, in their order, into the same rows of `target`. The bits
 /// of a row depend on nothing but that row of the sources: any slicing, and any CPU, gives the same.
 ///

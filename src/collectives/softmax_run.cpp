@@ -30,6 +30,10 @@ class SoftmaxRun final : public Runnable {
     }
     const std::size_t count = slice.slots.size() - (gathers() ? 1 : 0);
     for (std::size_t slot = 1; slot < count; ++slot) {
+      if (slot == kMerged && merges_into_result_) {
+        slots_.push_back(nullptr);  // nobody is given it
+        continue;
+      }
       RINGCOMM_TRY_ASSIGN(std::byte* const block, take_block(slice.slots[slot].bytes));
       slots_.push_back(block);
     }
@@ -235,6 +239,7 @@ class SoftmaxRun final : public Runnable {
     merge_rows(kind_, 0, result_, sources_, 0, rows_, scratch_);
   }
 
+  static constexpr std::size_t kMerged = 1;
   static constexpr std::size_t kFirstInbox = 2;
   Channel& channel_;
   plan::SoftmaxRule rule_;

@@ -36,7 +36,7 @@ bool Channel::is_key(const std::vector<int>& members, std::uint32_t ordinal) con
 const ChannelOptions& Channel::options() const { return parts_->options; }
 const std::vector<int>& Channel::ring_order() const { return parts_->ring_order; }
 bool Channel::prefers_relay() const { return parts_->prefers_relay; }
-std::uint64_t Channel::cache_bytes() const { return parts_->state->cache_bytes; }
+const MergeLimits& Channel::merge_limits() const { return parts_->state->merge; }
 
 namespace {
 

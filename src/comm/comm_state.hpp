@@ -35,7 +35,7 @@ struct CommState {
   std::vector<int> ring_order;
   bool is_order_forced = false;  ///< a list was given
   MeasuredSpeeds speeds;
-  std::uint64_t cache_bytes = 0;  ///< as agreed
+  MergeLimits merge;  ///< as agreed
   JobIdentity identity;
   mutable Recording recording;  ///< outlives transport and channels
   std::unique_ptr<Transport> transport;

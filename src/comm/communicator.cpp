@@ -48,10 +48,12 @@ Status find_place(CommState& state, Bootstrap& bootstrap, const TopologyWish& wi
   state.ring_order = std::move(agreed.ring_order);
   state.is_order_forced = !wish.ring_order.empty();
   state.speeds = agreed.speeds;
-  state.cache_bytes = agreed.cache_bytes;
+  state.merge = agreed.merge;
   state.identity = std::move(agreed.identity);
-  if (state.rank == 0 && log_level() >= LogLevel::info)
+  if (state.rank == 0 && log_level() >= LogLevel::info) {
     log(LogLevel::info, explain_ring(state.places, state.ring_order));
+    log(LogLevel::info, explain_merge(state.merge));
+  }
   return {};
 }
 

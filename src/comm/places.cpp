@@ -62,7 +62,7 @@ struct Home {
 struct Answer {
   Place place;
   MeasuredSpeeds speeds;
-  std::uint64_t cache_bytes = 0;
+  MergeLimits merge;
 };
 
 /// 32 MiB where the system does not say. The C library counts every cache of the package on some machines
@@ -197,12 +197,13 @@ Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, co
     log(LogLevel::warn, "the description of this host names no CPUs: ranks are placed by the live ones");
   if (cores.empty()) cores = discover_cores();
   agreement.placement = parent != nullptr ? parent->placement : spread(cores, homes, rank);
-  const Answer mine{place_of(agreement.placement, cores, homes[rank].host), wish.speeds, last_cache_bytes()};
+  Answer mine{place_of(agreement.placement, cores, homes[rank].host), wish.speeds, wish.merge};
+  if (mine.merge.cache_bytes == 0) mine.merge.cache_bytes = last_cache_bytes();
   if (wish.machine) agreement.placement = usable(std::move(agreement.placement));
   RINGCOMM_TRY_ASSIGN(const auto answers, gather(group, mine, deadline));
   for (const Answer& answer : answers) agreement.places.push_back(answer.place);
   agreement.speeds = answers.front().speeds;
-  agreement.cache_bytes = answers.front().cache_bytes;
+  agreement.merge = answers.front().merge;
   if (wish.keeps_rank_order) {
     agreement.ring_order.resize(agreement.places.size());
     std::iota(agreement.ring_order.begin(), agreement.ring_order.end(), 0);
@@ -233,6 +234,13 @@ std::string explain_ring(std::span<const Place> places, std::span<const int> ord
   if (order.size() > kShown) text += " ...";
   return concat(text, ": of ", order.size(), " edges ", hosts, " go to another host, ", packages,
                 " to another package, ", nodes, " to another memory node");
+}
+
+std::string explain_merge(const MergeLimits& limits) {
+  const auto shown = [](std::uint64_t bytes) { return bytes == 0 ? "as built" : format_bytes(bytes); };
+  return concat("softmax merges: one round up to ", shown(limits.one_shot_bytes),
+                ", with copied results up to ", shown(limits.copied_one_shot_bytes), " (measured with ",
+                limits.ranks, " ranks); around the caches beyond ", format_bytes(limits.cache_bytes));
 }
 
 Result<std::vector<int>> parse_ring_order(std::string_view text, std::string_view source) {

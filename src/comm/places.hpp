@@ -11,6 +11,7 @@
 
 #include "ringcomm/bootstrap/bootstrap.hpp"
 #include "ringcomm/core/placement.hpp"
+#include "ringcomm/topology/cost_model.hpp"
 #include "ringcomm/topology/machine.hpp"
 #include "ringcomm/topology/rank_order.hpp"
 
@@ -49,6 +50,7 @@ struct TopologyWish {
   bool keeps_rank_order = false;  ///< 0, 1, 2, ... is forced
   std::string order_source = "RINGCOMM_RING_ORDER";
   MeasuredSpeeds speeds{};
+  MergeLimits merge{};
 };
 
 struct Agreement {
@@ -56,7 +58,7 @@ struct Agreement {
   std::vector<Place> places{};    ///< [ranks]
   std::vector<int> ring_order{};  ///< [ranks] a permutation
   MeasuredSpeeds speeds{};        ///< rank 0's
-  std::uint64_t cache_bytes = 0;  ///< rank 0's last cache
+  MergeLimits merge{};            ///< rank 0's; cache_bytes is its last cache where that was not measured
   JobIdentity identity{};
 };
 
@@ -69,6 +71,9 @@ Result<Agreement> agree_on_places(Bootstrap& group, const TopologyWish& wish, co
 
 /// One line: the order, and how many of its edges leave a memory node, a package, a host.
 std::string explain_ring(std::span<const Place> places, std::span<const int> order);
+
+/// One line: what a communicator's softmax merges go by.
+std::string explain_merge(const MergeLimits& limits);
 
 /// "2,0,1" or "2 0 1" for `ranks` ranks. invalid_argument names `source` and what is wrong.
 Result<std::vector<int>> parse_ring_order(std::string_view text, std::string_view source);

@@ -97,7 +97,7 @@ Result<std::shared_ptr<const Machine>> described_machine(const std::string& path
   return std::make_shared<const Machine>(merge_evidence(std::move(readings)).machine);
 }
 
-Result<MeasuredSpeeds> measured_speeds(const std::string& path) {
+Status read_costs(TopologyWish& wish, const std::string& path) {
   std::error_code missing;
   if (!std::filesystem::is_regular_file(path, missing))
     return Status::not_found(concat("RINGCOMM_COSTS: there is no file ", path));
@@ -107,7 +107,9 @@ Result<MeasuredSpeeds> measured_speeds(const std::string& path) {
     const ClassCost& cost = costs.of(path_class);
     return cost.source == Source::measured ? cost.gb_per_s.value_or(0) : 0;
   };
-  return MeasuredSpeeds{.inside = measured(PathClass::loc), .between = measured(PathClass::sys)};
+  wish.speeds = {.inside = measured(PathClass::loc), .between = measured(PathClass::sys)};
+  wish.merge = costs.merge_limits();
+  return {};
 }
 
 }  // namespace
@@ -154,9 +156,7 @@ Result<TopologyWish> resolve_topology(const CommunicatorOptions& options) {
   if (const auto path = env_text("RINGCOMM_TOPO_FILE"); path && !wish.machine) {
     RINGCOMM_TRY_ASSIGN(wish.machine, described_machine(*path));
   }
-  if (const auto path = env_text("RINGCOMM_COSTS")) {
-    RINGCOMM_TRY_ASSIGN(wish.speeds, measured_speeds(*path));
-  }
+  if (const auto path = env_text("RINGCOMM_COSTS")) RINGCOMM_TRY(read_costs(wish, *path));
   wish.ring_order = options.ring_order;
   if (!wish.ring_order.empty()) {
     wish.order_source = "CommunicatorOptions::ring_order";

@@ -53,8 +53,9 @@ constexpr std::array kVariables{
     EnvVariable{
         "RINGCOMM_TOPO_FILE", EnvType::text, "",
         "File or directory that describes this host (lstopo or NCCL XML, ...), instead of what is live."},
-    EnvVariable{"RINGCOMM_COSTS", EnvType::text, "",
-                "What ringcomm-perf --calibrate wrote; rank 0's file decides between direct and relay."},
+    EnvVariable{
+        "RINGCOMM_COSTS", EnvType::text, "",
+        "What ringcomm-perf --calibrate wrote; rank 0's file decides on relays and how softmax merges go."},
     EnvVariable{"RINGCOMM_RECORD_DIR", EnvType::text, "",
                 "Folder of the flight records, or off; unset takes /dev/shm/ringcomm-UID."},
     EnvVariable{"RINGCOMM_RECORD_ENTRIES", EnvType::integer, "4096",

@@ -104,6 +104,7 @@ Result<CostModel> CostModel::from_json(std::string_view text, const std::string&
   RINGCOMM_TRY_ASSIGN(const auto measured, topology::cost_json::read(text, file));
   CostModel model = table();
   model.measured_kind_ = measured.kind;
+  model.merge_limits_ = measured.merge;
   for (const auto& cost : measured.classes) model.classes_[static_cast<std::size_t>(cost.path_class)] = cost;
   return model;
 #else

@@ -43,6 +43,24 @@ Status reduce_and_compare(Communicator& comm, const Shape& shape, Place place,
   return {};
 }
 
+// What goes straight into the result needs no block of the arena.
+TEST(SoftmaxAllReduceArenaTest, OneShotIntoOwnMemoryTakesNoBlock) {
+  const Status status = run_threads(2, [](Communicator& comm) -> Status {
+    const Shape shape{2048, 128, DType::float32, PartialForm::normalised};
+    RINGCOMM_TRY_ASSIGN(const Window window, comm.allocate(shape.bytes()));
+    RINGCOMM_TRY_ASSIGN(const SoftmaxPartial partial,
+                        SoftmaxPartial::in(window, shape.rows, shape.dim, shape.dtype, shape.form));
+    fill(partial, comm.rank(), 1);
+    Owned out(shape);
+    const std::size_t before = comm.counters().arena_high_water_bytes;
+    SoftmaxAllReduceOptions options;
+    options.algorithm = MergeChoice::one_shot;
+    RINGCOMM_TRY(softmax_all_reduce(comm.channel(), partial, out.view, options).status());
+    return expect(comm.counters().arena_high_water_bytes < before + shape.bytes() / 2, "a block was taken");
+  });
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
 class SoftmaxAllReduceTest : public testing::TestWithParam<MediumAndRanks> {};
 
 TEST_P(SoftmaxAllReduceTest, AllRanksGetTheBitsOfTheLocalMergeInRankOrder) {

@@ -287,17 +287,16 @@ TEST_P(SoftmaxMergeCase, EveryInstructionLevelGivesTheSameBits) {
         sources.push_back(collectives::rows_of(parts.back().view()));
       }
       collectives::MergeScratch scratch(sources.size());
-      const auto merged_by = [&](const collectives::MergeKernels& kernels, collectives::MergeStores stores) {
+      const auto merged_by = [&](const collectives::MergeKernels& kernels, MergeStores stores) {
         Rows merged(rows, dim, dtype, form);
         collectives::merge_rows({form, base}, dim, collectives::rows_of(merged.view()), sources, 0, rows,
                                 scratch, stores, kernels);
         return merged;
       };
-      const Rows expected = merged_by(all.back(), collectives::MergeStores::cached);
+      const Rows expected = merged_by(all.back(), MergeStores::cached);
       EXPECT_TRUE(std::isnan(expected.statistic[form == PartialForm::normalised ? 0 : 1]));
       for (const collectives::MergeKernels& kernels : all) {
-        for (const auto stores :
-             {collectives::MergeStores::cached, collectives::MergeStores::around_caches}) {
+        for (const auto stores : {MergeStores::cached, MergeStores::around_caches}) {
           const Rows merged = merged_by(kernels, stores);
           EXPECT_EQ(std::memcmp(merged.statistic.data(), expected.statistic.data(),
                                 merged.statistic.size() * sizeof(float)),

@@ -249,15 +249,19 @@ TEST(AgreementTest, RanksThatNobodyBoundShareTheCores) {
   EXPECT_EQ(agreed[1]->placement.cpus, expected[1].cpus);
 }
 
-TEST(AgreementTest, SpeedsAreThoseOfRankZero) {
+TEST(AgreementTest, SpeedsAndMergeLimitsAreThoseOfRankZero) {
   const auto agreed = agree_two([](int rank) {
     comm::TopologyWish wish;
     wish.speeds = {.inside = 10.0 + rank, .between = 5.0 + rank};
+    wish.merge = {.ranks = 2, .one_shot_bytes = 100U + static_cast<unsigned>(rank)};
     return wish;
   });
+  EXPECT_GT(agreed[0]->merge.cache_bytes, 0U) << "the last cache where nothing was measured";
   for (const auto& result : agreed) {
     EXPECT_EQ(result->speeds.inside, 10.0);
     EXPECT_EQ(result->speeds.between, 5.0);
+    EXPECT_EQ(result->merge.one_shot_bytes, 100U);
+    EXPECT_EQ(result->merge.cache_bytes, agreed[0]->merge.cache_bytes);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "core/affinity.hpp"
 #include "core/try.hpp"
 #include "ringcomm/collectives/ring_rotation.hpp"
+#include "ringcomm/collectives/softmax_stats.hpp"
 #include "ringcomm/comm/channel.hpp"
 #include "ringcomm/comm/communicator.hpp"
 #include "ringcomm/config.hpp"
@@ -139,6 +140,46 @@ TEST_F(TopologyEnvTest, CostsHaveToBeThereAndReadable) {
   ::setenv("RINGCOMM_COSTS", file.c_str(), 1);
   EXPECT_FALSE(ring().is_ok());
 }
+
+#if RINGCOMM_HAVE_JSON
+TEST_F(TopologyEnvTest, MeasuredLimitsDecideHowPartialsMeet) {
+  const auto parts_with = [&](const std::string& merge) -> Result<std::size_t> {
+    const std::string text = R"({"ringcomm_costs": 1, "between": "host ranks", "classes": [)"
+                             R"({"class": "LOC", "alpha_us": 1, "gb_per_s": 10}], "merge": )" +
+                             merge + "}";
+    ::setenv("RINGCOMM_COSTS", written("merge.json", text.c_str()).c_str(), 1);
+    CommunicatorOptions options;
+    options.transports = {inproc_transport()};
+    std::size_t parts = 0;
+    RINGCOMM_TRY(run_threads(
+        2,
+        [&](Communicator& comm) -> Status {
+          std::vector<float> out(40 * 128), lse(40);
+          const SoftmaxPartial partial{.out = TensorView::contiguous(out.data(), DType::float32, {40, 128}),
+                                       .statistic = TensorView::contiguous(lse.data(), DType::float32, {40})};
+          RINGCOMM_TRY_ASSIGN(const MergedRows merged, softmax_all_reduce_in_place(comm.channel(), partial));
+          if (comm.rank() == 0) parts = merged.parts().size();
+          return {};
+        },
+        options));
+    return parts;
+  };
+  EXPECT_EQ(parts_with(R"({"ranks": 2})").value(), 2U) << "20 KiB: two rounds unless measured";
+  EXPECT_EQ(parts_with(R"({"ranks": 2, "one_shot_bytes": 30000})").value(), 1U);
+  EXPECT_EQ(parts_with(R"({"ranks": 2, "one_shot_bytes": 20000})").value(), 2U);
+  EXPECT_EQ(parts_with(R"({"ranks": 3, "one_shot_bytes": 30000})").value(), 2U)
+      << "measured with other ranks";
+  for (const auto& [merge, part] :
+       {std::pair{R"({"one_shot_bytes": 30000})", "'ranks' is missing"},
+        std::pair{R"({"ranks": 2, "one_shot_bytes": -1})", "merge.'one_shot_bytes'"},
+        std::pair{R"({"ranks": 2, "two_shot_bytes": 1})", "'two_shot_bytes' is no key"},
+        std::pair{"7", "'merge' is no object"}}) {
+    const Status status = parts_with(merge).status();
+    EXPECT_EQ(status.code(), StatusCode::corrupt_data);
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.to_string();
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace ringcomm

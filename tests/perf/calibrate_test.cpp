@@ -64,6 +64,28 @@ TEST(CalibrateTest, TheModelReadsWhatIsWritten) {
   EXPECT_EQ(cost.where, "costs.json");
 }
 
+TEST(CalibrateTest, MergeLimitsAreReadAsWritten) {
+  Calibration calibration = by_hand();
+  const auto read = [&] {
+    return CostModel::from_json(format_costs(calibration), "costs.json")->merge_limits();
+  };
+  EXPECT_EQ(read().ranks, 0U);
+  calibration.merge = {.ranks = 2, .one_shot_bytes = 1, .copied_one_shot_bytes = std::uint64_t{1} << 62};
+  EXPECT_EQ(read().ranks, 2U);
+  EXPECT_EQ(read().one_shot_bytes, 1U);
+  EXPECT_EQ(read().copied_one_shot_bytes, std::uint64_t{1} << 62);
+  EXPECT_EQ(read().cache_bytes, 0U);
+}
+
+TEST(CalibrateTest, ACrossoverIsWhereAllTakeTheLeast) {
+  EXPECT_EQ(crossover({}), 0U);
+  EXPECT_EQ(crossover({{1, 2}, {3, 2}}), 1U);
+  EXPECT_EQ(crossover({{1, 2}, {3, 4}}), 2U);
+  EXPECT_EQ(crossover({{2, 1}, {4, 3}}), 0U);
+  EXPECT_EQ(crossover({{1, 2}, {1.1, 1}, {1, 2}, {5, 1}}), 3U) << "one sample that noise spoilt";
+  EXPECT_EQ(crossover({{1.1, 1}, {1, 1.05}}), 0U);
+}
+
 TEST(CalibrateTest, BlockThatIsNotSlowerGivesNoBandwidth) {
   ClassResult result = by_hand().classes.front();
   EXPECT_TRUE(check_times(result).is_ok());
@@ -91,6 +113,8 @@ TEST(CalibrateTest, RanksOfThisMachineAreMeasured) {
   const auto model = CostModel::from_json(text.str(), file);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string() << "\n" << text.str();
   EXPECT_TRUE(model->is_measured());
+  EXPECT_EQ(model->merge_limits().ranks, 2U);
+  EXPECT_GT(model->merge_limits().one_shot_bytes, 0U);
 }
 
 TEST(CalibrateTest, OneRankAndUnwritableFilesAreRefused) {

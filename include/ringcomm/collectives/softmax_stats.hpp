@@ -65,13 +65,18 @@ enum class MergeChoice : std::uint8_t {
 /// for latency; ranks still agree bit for bit.
 enum class MergeOrder : std::uint8_t { canonical, fast };
 
+/// How merged rows are written: as ever, or past the caches, which is faster for more than fits there. The
+/// bits do not depend on it.
+enum class MergeStores : std::uint8_t { automatic, cached, around_caches };
+
 struct SoftmaxAllReduceOptions {
   /// automatic: one_shot up to a few KiB, and for two ranks that read each other's memory and copy results
   /// (messages and order fast: recursive_doubling up to 8 KiB from 5 ranks on), then two_shot, with messages
-  /// packed_all_to_all. A pure function of ranks, rows, row bytes and the call, so that all ranks choose
-  /// alike; the descriptors prove it.
+  /// packed_all_to_all. Where they were measured (ringcomm-perf --calibrate), rank 0's limits decide. The
+  /// rest is what all ranks give alike, so that all choose alike; the descriptors prove it.
   MergeChoice algorithm = MergeChoice::automatic;
   MergeOrder order = MergeOrder::canonical;
+  MergeStores stores = MergeStores::automatic;  ///< automatic: by what fits into the caches; see MergeLimits
   CallOptions call{};
 };
 
@@ -120,7 +125,8 @@ class MergedRows {
 /// @param partial  as there.
 /// @param options  one_shot, two_shot, packed_all_to_all or automatic; no stream.
 /// Errors: as softmax_all_reduce; invalid_argument for a stream or another algorithm.
-/// Cost: two_shot reads S and writes S/N on each rank; S/N of arena for each shape in use.
+/// Cost: two_shot reads S and writes S/N on each rank. Arena for each shape in use: S/N (one_shot: S), and S
+/// more where the partial is not in a window or is packed.
 Result<MergedRows> softmax_all_reduce_in_place(Channel& channel, const SoftmaxPartial& partial,
                                                const SoftmaxAllReduceOptions& options = {});
 

@@ -15,6 +15,7 @@
 #include "ringcomm/core/descriptor.hpp"
 #include "ringcomm/device/arena.hpp"
 #include "ringcomm/device/stream.hpp"
+#include "ringcomm/topology/cost_model.hpp"
 #include "ringcomm/transport/transport.hpp"
 
 #pragma GCC visibility push(default)
@@ -68,8 +69,9 @@ class Channel {
   /// Measured costs (RINGCOMM_COSTS on rank 0) say that relaying blocks is faster here than reading each in
   /// place.
   bool prefers_relay() const;
-  /// Of the last cache, as rank 0 sees its own: the same on all members.
-  std::uint64_t cache_bytes() const;
+  /// Rank 0's (its RINGCOMM_COSTS), so the same on all members; cache_bytes is its last cache unless
+  /// measured.
+  const MergeLimits& merge_limits() const;
   /// What open_channel() was given.
   const ChannelOptions& options() const;
 

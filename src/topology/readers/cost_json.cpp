@@ -87,10 +87,31 @@ Result<ClassCost> read_class(const Json& entry, std::size_t index, const std::st
                    .where = file};
 }
 
+/// Whole numbers that a double holds exactly: what is larger is a size that no merge has.
+Result<MergeLimits> read_merge(const Json& entry, const std::string& file) {
+  constexpr double kLimitMax = 0x1p62;
+  if (!entry.is_object()) return corrupt(file, "'merge' is no object");
+  MergeLimits limits;
+  const std::array<std::pair<const char*, std::uint64_t*>, 4> fields{
+      {{"ranks", &limits.ranks},
+       {"one_shot_bytes", &limits.one_shot_bytes},
+       {"copied_one_shot_bytes", &limits.copied_one_shot_bytes},
+       {"cache_bytes", &limits.cache_bytes}}};
+  constexpr std::array<std::string_view, 4> kKeys{"ranks", "one_shot_bytes", "copied_one_shot_bytes",
+                                                  "cache_bytes"};
+  RINGCOMM_TRY(check_keys(entry, kKeys, "merge.", file));
+  for (const auto& [key, value] : fields) {
+    if (!entry.contains(key) && key != std::string_view("ranks")) continue;
+    RINGCOMM_TRY_ASSIGN(const double number, number_of(entry, key, kLimitMax, "merge.", file));
+    *value = static_cast<std::uint64_t>(number);
+  }
+  return limits;
+}
+
 Result<MeasuredCosts> read_document(const Json& document, const std::string& file) {
   if (!document.is_object()) return corrupt(file, "the text is no JSON object");
-  constexpr std::array<std::string_view, 7> kKeys{"ringcomm_costs", "between", "classes", "machine",
-                                                  "command",        "date",    "notes"};
+  constexpr std::array<std::string_view, 8> kKeys{"ringcomm_costs", "between", "classes", "machine",
+                                                  "command",        "date",    "notes",   "merge"};
   RINGCOMM_TRY(check_keys(document, kKeys, "", file));
   const auto version = document.find("ringcomm_costs");
   if (version == document.end() || !version->is_number_integer() || *version != 1)
@@ -112,6 +133,9 @@ Result<MeasuredCosts> read_document(const Json& document, const std::string& fil
     if (is_repeated)
       return corrupt(file, concat("classes[", i, "].'class' names ", name_of(cost.path_class), " again"));
     costs.classes.push_back(std::move(cost));
+  }
+  if (const auto merge = document.find("merge"); merge != document.end()) {
+    RINGCOMM_TRY_ASSIGN(costs.merge, read_merge(*merge, file));
   }
   return costs;
 }

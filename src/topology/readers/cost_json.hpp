@@ -13,6 +13,7 @@ namespace ringcomm::inline v0::topology::cost_json {
 struct MeasuredCosts {
   PartKind kind = PartKind::numa_node;  ///< what was measured between: host ranks or GPUs
   std::vector<ClassCost> classes{};
+  MergeLimits merge{};
 };
 
 /// Strict: an unknown key, a class named twice and a number out of range are corrupt_data that names the key.

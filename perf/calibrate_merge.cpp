@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// --calibrate: where softmax merges change from one way to another.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "buffer.hpp"
+#include "calibrate.hpp"
+#include "ringcomm/collectives/basic.hpp"
+#include "ringcomm/collectives/softmax_stats.hpp"
+#include "ringcomm/comm/channel.hpp"
+#include "try.hpp"
+
+namespace ringcomm::perf {
+namespace {
+
+constexpr std::int64_t kDim = 128;
+constexpr std::int64_t kRowBytes = 4 * (kDim + 1);
+/// No merge is so large.
+constexpr std::uint64_t kAlways = std::uint64_t{1} << 62;
+
+struct Way {
+  SoftmaxAllReduceOptions options;
+  bool copies = false;
+};
+
+/// Merges of this communicator's ranks, partials in a window and freshly written before each.
+class Merges {
+ public:
+  static Result<Merges> make(Communicator& comm, const Options& options) {
+    Merges made(comm, options.iterations);
+    const auto bytes = static_cast<std::size_t>(most_rows(options) * kRowBytes);
+    PERF_TRY_ASSIGN(made.input_, Buffer::allocate(comm, options, bytes, 0, Memory::window));
+    PERF_TRY_ASSIGN(made.output_, Buffer::allocate(comm, options, bytes, 0, Memory::private_memory));
+    std::memset(made.output_.data(), 0, bytes);
+    return made;
+  }
+  static std::int64_t most_rows(const Options& options) {
+    return static_cast<std::int64_t>(options.bytes_max) / kRowBytes;
+  }
+
+  /// [ways] medians of the slowest rank, the ways in turns.
+  Result<std::array<double, 2>> times_us(std::int64_t rows, const std::array<Way, 2>& ways) {
+    std::array<std::vector<double>, 2> samples;
+    for (int turn = -1; turn < iterations_; ++turn) {
+      for (std::size_t way = 0; way < ways.size(); ++way) {
+        PERF_TRY_ASSIGN(const double us, one_us(rows, ways[way]));
+        if (turn >= 0) samples[way].push_back(us);
+      }
+    }
+    std::array<double, 2> mine{median(samples[0]), median(samples[1])};
+    std::vector<double> all(2 * static_cast<std::size_t>(comm_->size()));
+    PERF_TRY(all_gather(comm_->channel(), TensorView::contiguous(mine.data(), DType::float64, {2}),
+                        TensorView::contiguous(all.data(), DType::float64, {2 * comm_->size()}))
+                 .status());
+    for (std::size_t i = 0; i < all.size(); ++i) mine[i % 2] = std::max(mine[i % 2], all[i]);
+    return mine;
+  }
+
+ private:
+  Merges(Communicator& comm, int iterations) : comm_(&comm), iterations_(iterations) {}
+
+  static SoftmaxPartial view(std::byte* at, std::int64_t rows) {
+    return {.out = TensorView::contiguous(at, DType::float32, {rows, kDim}),
+            .statistic = TensorView::contiguous(at + rows * kDim * 4, DType::float32, {rows})};
+  }
+
+  Result<double> one_us(std::int64_t rows, const Way& way) {
+    std::memset(input_.data(), 0, static_cast<std::size_t>(rows * kRowBytes));
+    PERF_TRY(barrier(comm_->channel()).status());
+    const auto begun = std::chrono::steady_clock::now();
+    if (way.copies) {
+      PERF_TRY(softmax_all_reduce(comm_->channel(), view(input_.data(), rows), view(output_.data(), rows),
+                                  way.options)
+                   .status());
+    } else {
+      PERF_TRY(
+          softmax_all_reduce_in_place(comm_->channel(), view(input_.data(), rows), way.options).status());
+    }
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count();
+  }
+
+  Communicator* comm_;
+  int iterations_;
+  Buffer input_, output_;
+};
+
+/// Bytes up to which the first way is the better one, of partials of `first` rows and twice as many up to
+/// `last`; 0: of none, kAlways: of all.
+Result<std::uint64_t> limit_of(Merges& merges, std::int64_t first, std::int64_t last,
+                               const std::array<Way, 2>& ways) {
+  std::vector<std::array<double, 2>> times;
+  for (std::int64_t rows = first; rows <= last; rows *= 2) {
+    PERF_TRY_ASSIGN(const auto both, merges.times_us(rows, ways));
+    times.push_back(both);
+  }
+  const std::size_t won = crossover(times);
+  if (won == 0) return std::uint64_t{0};
+  if (won == times.size()) return kAlways;
+  const auto largest = static_cast<std::uint64_t>((first << (won - 1)) * kRowBytes);
+  return largest + largest / 2;  // halfway to the next
+}
+
+}  // namespace
+
+std::size_t crossover(const std::vector<std::array<double, 2>>& times) {
+  std::size_t best = 0;
+  double least = 0;
+  double saved = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    saved += std::log(times[i][0] / times[i][1]);
+    if (saved >= least) continue;
+    least = saved;
+    best = i + 1;
+  }
+  return best;
+}
+
+Result<MergeLimits> measure_merges(Communicator& comm, const Options& options) {
+  MergeLimits limits;
+  if (!comm.channel().capabilities().direct_read) return limits;
+  PERF_TRY_ASSIGN(Merges merges, Merges::make(comm, options));
+  const std::int64_t most = Merges::most_rows(options);
+  const auto by = [](MergeChoice algorithm, bool copies, MergeStores stores = MergeStores::automatic) {
+    return Way{.options = {.algorithm = algorithm, .stores = stores, .call = {}}, .copies = copies};
+  };
+  constexpr std::int64_t kSmallRows = 4, kSmallRowsMax = 128, kLargeRows = 512;
+  PERF_TRY_ASSIGN(const std::uint64_t in_place,
+                  limit_of(merges, kSmallRows, std::min(most, kSmallRowsMax),
+                           {by(MergeChoice::one_shot, false), by(MergeChoice::two_shot, false)}));
+  PERF_TRY_ASSIGN(
+      const std::uint64_t copied,
+      limit_of(merges, kSmallRows, most, {by(MergeChoice::one_shot, true), by(MergeChoice::two_shot, true)}));
+  PERF_TRY_ASSIGN(const std::uint64_t cached,
+                  limit_of(merges, kLargeRows, most,
+                           {by(MergeChoice::two_shot, false, MergeStores::cached),
+                            by(MergeChoice::two_shot, false, MergeStores::around_caches)}));
+  limits.ranks = static_cast<std::uint64_t>(comm.size());
+  limits.one_shot_bytes = std::max(in_place, std::uint64_t{1});
+  limits.copied_one_shot_bytes = std::max(copied, std::uint64_t{1});
+  // Partials of all and one result; where no size tells, rank 0's last cache goes on to decide.
+  if (cached > 0 && cached < kAlways) limits.cache_bytes = cached * (limits.ranks + 1);
+  return limits;
+}
+
+}  // namespace ringcomm::perf
