@@ -71,6 +71,7 @@ class TiledKernel final : public BlockKernel {
       const std::int64_t unit = index % items * kUnitsPerItem;
       Item item{.range = range, .band = band_of_range(range), .k = k, .v = v, .kv_head = kv_head};
       item.count = static_cast<int>(std::min<std::int64_t>(kUnitsPerItem, units - unit));
+      fetch_first_keys(item);
       std::byte* scratch = scratch_.data() + static_cast<std::size_t>(worker) * worker_bytes();
       for (int slot = 0; slot < item.count; ++slot) {
         place(item, slot, first + (unit + slot) / group(), static_cast<int>((unit + slot) % group()),
@@ -118,6 +119,7 @@ class TiledKernel final : public BlockKernel {
     std::array<Unit, kUnitsPerItem> units{};
   };
 
+  int row_bytes() const { return shape_.head_dim * static_cast<int>(bytes_of(shape_.dtype)); }
   int group() const { return shape_.q_heads / shape_.kv_heads; }
   std::int64_t tiles_of_head() const { return (shape_.q_rows + ops_.queries - 1) / ops_.queries; }
   std::size_t states() const {
@@ -139,6 +141,16 @@ class TiledKernel final : public BlockKernel {
   }
   int rows_of(std::int64_t tile) const {
     return static_cast<int>(std::min<std::int64_t>(ops_.queries, shape_.q_rows - tile * ops_.queries));
+  }
+
+  /// Keys that arrive while the queries are packed.
+  void fetch_first_keys(const Item& item) const {
+    const auto rows = static_cast<int>(std::min<std::int64_t>(kKeysAhead, item.k.shape[0]));
+    const HeadRows keys = head_rows(item.k, 0, item.kv_head, rows);
+    for (int row = 0; row < rows; ++row) {
+      const auto* from = static_cast<const std::byte*>(keys.data) + row * keys.stride_bytes;
+      for (int at = 0; at < row_bytes(); at += 64) __builtin_prefetch(from + at, 0, 2);
+    }
   }
 
   /// Fills a slot of the item and packs its queries.
@@ -199,16 +211,15 @@ class TiledKernel final : public BlockKernel {
       first = std::min(first, keys);
       return head_rows(view, first, item.kv_head, static_cast<int>(std::min(rows, keys - first)));
     };
-    const int row_bytes = shape_.head_dim * static_cast<int>(bytes_of(shape_.dtype));
     if (item.count == 1 || (base == 0 && slot == 0)) {
       return {.k = rows_from(item.k, base + kKeysAhead, kTileKeys),
               .v = rows_from(item.v, base, kTileKeys),
-              .row_bytes = row_bytes};
+              .row_bytes = row_bytes()};
     }
     const std::int64_t first = base + kTileKeys + kTileKeys * slot / item.count;
     const std::int64_t share = base + kTileKeys + kTileKeys * (slot + 1) / item.count - first;
     return {
-        .k = rows_from(item.k, first, share), .v = rows_from(item.v, first, share), .row_bytes = row_bytes};
+        .k = rows_from(item.k, first, share), .v = rows_from(item.v, first, share), .row_bytes = row_bytes()};
   }
 
   /// The band in lane and key numbers of a tile; distances there are below kFar.
