@@ -148,10 +148,10 @@ class RingRotate final : public Case {
   Result<double> rotate(double compute_us) {
     const std::int64_t begun_ns = now_ns();
     std::int64_t last_use_ns = begun_ns;
-    for (int i = 0; i < options_.aggregated; ++i) {
+    for (int i = 1; i <= options_.aggregated; ++i) {
       PERF_TRY(rotation_->run([&](const RotationStep& step) {
         use(step, compute_us);
-        last_use_ns = now_ns();
+        if (i == options_.aggregated) last_use_ns = now_ns();
       }));
     }
     return static_cast<double>(last_use_ns - begun_ns) * 1e-9 / options_.aggregated;

@@ -58,6 +58,21 @@ TEST_P(LaneTest, EightParcelsFitAndTheNinthDoesNot) {
   EXPECT_TRUE(pair.a.has_room());
 }
 
+TEST_P(LaneTest, AReclaimedOfferMakesRoomWithoutALookAtTheTakenLine) {
+  Pair pair(GetParam());
+  for (std::uint32_t i = 0; i < kLaneCells; ++i) post(pair.a, i);
+  for (std::uint32_t i = 0; i < kLaneCells; ++i) {
+    pair.b.consume();
+    pair.b.count_take();
+  }
+  pair.b_words->taken.taken.store(GetParam());
+  EXPECT_FALSE(pair.a.has_room());
+  pair.b.release({});
+  ASSERT_TRUE(pair.a.is_released());
+  pair.a.reclaim();
+  EXPECT_TRUE(pair.a.has_room());
+}
+
 TEST_P(LaneTest, ReleasesComeBackInOrderWithTheNoteOfTheLast) {
   Pair pair(GetParam());
   for (std::uint32_t round = 0; round < 40; ++round) {

@@ -100,7 +100,7 @@ struct TransportCounters {
 enum class WaitStyle : std::uint8_t {
   automatic,       ///< by ranks on this host against usable CPUs
   own_core,        ///< spin about 1,000 pauses, then futex
-  oversubscribed,  ///< at most 50 pauses, then yield some hundred times, then futex
+  oversubscribed,  ///< some 10 pauses, then yield some hundred times, then futex
 };
 
 /// Hears of a rank's failure where the transport finds it.

@@ -21,7 +21,7 @@ inline constexpr std::size_t kLineBytes = 128;
 inline constexpr std::uint32_t kLaneCells = 8;              ///< plan::kLaneDepth (a test compares them)
 inline constexpr std::uint32_t kChannelsMax = 512;          ///< directory entries of a rank
 inline constexpr std::uint32_t kSegmentsMax = 1024;         ///< segments that a rank has registered at a time
-inline constexpr std::uint32_t kControlMagic = 0x52434331;  ///< "RCC1": this layout
+inline constexpr std::uint32_t kControlMagic = 0x52434332;  ///< "RCC2": this layout
 inline constexpr std::size_t kFailureTextBytes = 352;
 
 /// True once a monotone 32-bit counter that wraps has come to `epoch`.
@@ -112,26 +112,31 @@ struct BlockAddress {
 
 enum class ParcelKind : std::uint32_t { offer = 0, send = 1 };
 
+/// The words of a BlockAddress without its padding, so that a cell is one cache line.
 struct Parcel {
-  Descriptor descriptor;
-  BlockAddress address;
   ParcelKind kind;
+  std::uint32_t segment_id;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  Descriptor descriptor;
+  BlockAddress address() const { return {.offset = offset, .bytes = bytes, .segment_id = segment_id}; }
 };
-static_assert(sizeof(Parcel) <= 64);
 
 /// One message of a data lane. The parcel is plain memory: `epoch` is stored after it, and the receiver's
-/// `taken` count keeps the sender from rewriting it early.
+/// `taken` count keeps the sender from rewriting it early. Both lie in one cache line: a receiver that polls
+/// `epoch` gets the parcel with it.
 struct alignas(kLineBytes) Cell {
   Word epoch;
-  alignas(64) Parcel parcel;
+  Parcel parcel;
 };
-static_assert(sizeof(Cell) == kLineBytes);
+static_assert(offsetof(Cell, parcel) + sizeof(Parcel) <= 64 && sizeof(Cell) == kLineBytes);
 
 static_assert(offsetof(Descriptor, signature) == 16 && offsetof(Descriptor, bytes) == 8);
 
 struct alignas(kLineBytes) AckLine {
   Word releases;                ///< of the peer's offers, in order
   Word receives;                ///< of the peer's sends, in order
+  Word taken;                   ///< TakenLine's at the last release, for who reads that anyway
   SharedWords<2> last_release;  ///< its version is twice `releases`
 };
 struct alignas(kLineBytes) TakenLine {

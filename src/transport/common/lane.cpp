@@ -10,6 +10,7 @@ void reset_lane(PeerLanes& lanes, std::uint32_t first_epoch) {
   lanes.ack.releases.store(first_epoch, std::memory_order_relaxed);
   lanes.ack.last_release.version.store(2 * first_epoch, std::memory_order_relaxed);
   lanes.ack.receives.store(first_epoch, std::memory_order_relaxed);
+  lanes.ack.taken.store(first_epoch, std::memory_order_relaxed);
   lanes.taken.taken.store(first_epoch, std::memory_order_relaxed);
   lanes.sleep.sleeping.store(0, std::memory_order_relaxed);
 }

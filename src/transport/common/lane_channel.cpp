@@ -156,11 +156,12 @@ Status LaneChannel::offer(const TransportOp& op, Deadline deadline) {
 }
 
 void LaneChannel::post(const TransportOp& op, Member& m, ParcelKind kind, const BlockAddress& address) {
-  // Recorded and counted first: the peer may finish the operation before post() returns.
-  record(Direction::outgoing, op, OpState::posted);
+  // Counted first: the peer may finish the operation before post() returns. Recorded while the parcel
+  // travels.
   counters_.messages.add(1);
   counters_.bytes_offered.add(op.bytes);
   m.lane.post(op.descriptor, address, kind);
+  record(Direction::outgoing, op, OpState::posted);
 }
 
 Status LaneChannel::take(const TransportOp& op, Deadline deadline) {
@@ -253,13 +254,13 @@ Status LaneChannel::open_parcel(const TransportOp& op, Member& m, ParcelKind kin
                                         name_of(parcel.kind))),
                 m);
   }
-  if (parcel.address.bytes != op.bytes) {
+  if (parcel.bytes != op.bytes) {
     return fail(
         Status::mismatch(concat("bytes posted differ in ", describe(op.descriptor), ": rank ", my_rank,
-                                " expects ", op.bytes, ", rank ", m.rank, " posted ", parcel.address.bytes)),
+                                " expects ", op.bytes, ", rank ", m.rank, " posted ", parcel.bytes)),
         m);
   }
-  return find_data(parcel.address, m, data);
+  return find_data(parcel.address(), m, data);
 }
 
 Status LaneChannel::find_data(const BlockAddress& address, Member& m, const std::byte*& data) {
