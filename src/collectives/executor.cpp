@@ -34,11 +34,17 @@ void compute(Channel& channel, Runnable& runnable, const Compute& step) {
   record_computed(channel, runnable.program, step);
 }
 
+/// What a run executes of its program.
+std::span<const Item> items_of(const Runnable& runnable) {
+  const std::span<const Item> items = runnable.program.items;
+  return items.first(items.size() - runnable.items_left);
+}
+
 Status walk_items(const Run& run) {
   Program& program = run.runnable.program;
   TransportChannel& lanes = run.channel.transport();
   if (run.runnable.prepare != nullptr) run.runnable.prepare(run.runnable);
-  for (const Item& item : std::span(program.items).first(program.items.size() - run.runnable.items_left)) {
+  for (const Item& item : items_of(run.runnable)) {
     if (item.kind == Item::Kind::compute) {
       compute(run.channel, run.runnable, program.computes[item.index]);
     } else {
@@ -113,7 +119,7 @@ Status submit_items(const Run& run, StreamView stream) {
                                       }),
                                       run.deadline));
   }
-  for (const Item& item : program.items) {
+  for (const Item& item : items_of(runnable)) {
     if (item.kind == Item::Kind::batch) {
       RINGCOMM_TRY(
           run.channel.transport().submit(program.ops_of(program.batches[item.index]), stream, run.deadline));

@@ -10,6 +10,7 @@
 #include "collectives/softmax_data.hpp"
 #include "core/try.hpp"
 #include "ringcomm/collectives/softmax_stats.hpp"
+#include "support/wrapping_transport.hpp"
 
 namespace ringcomm {
 namespace {
@@ -81,6 +82,44 @@ Result<LoanCase> make_loan_case(Communicator& comm) {
   RINGCOMM_TRY_ASSIGN(made.window, comm.allocate(made.shape.bytes()));
   RINGCOMM_TRY_ASSIGN(made.partial, SoftmaxPartial::in(made.window, made.shape.rows, made.shape.dim));
   return made;
+}
+
+/// inproc, whose batches go through a stream.
+struct InStream {
+  Capabilities capabilities(Capabilities inner) const {
+    inner.stream_ordered = true;
+    return inner;
+  }
+  void connected(Transport& /*inner*/, int /*rank*/) const {}
+  Status run(TransportChannel& inner, std::span<const TransportOp> batch, StreamView stream,
+             Deadline deadline) const {
+    return inner.submit(batch, stream, deadline);
+  }
+};
+
+std::unique_ptr<Transport> make_in_stream() {
+  return std::make_unique<testing_support::WrappingTransport<InStream>>(inproc_transport()(),
+                                                                        std::make_shared<InStream>());
+}
+
+// What a run leaves for later must not be submitted with it: it would run twice.
+TEST(SoftmaxInPlaceStreamTest, LentRowsAreGivenBackOnce) {
+  CommunicatorOptions communicator = with_deadline(std::chrono::seconds(30));
+  communicator.transports = {make_in_stream};
+  const Status status = run_threads(
+      2,
+      [](Communicator& comm) -> Status {
+        RINGCOMM_TRY_ASSIGN(const LoanCase made, make_loan_case(comm));
+        for (int salt = 1; salt < 5; ++salt) {
+          fill(made.partial, comm.rank(), salt);
+          RINGCOMM_TRY_ASSIGN(const MergedRows merged,
+                              softmax_all_reduce_in_place(comm.channel(), made.partial, made.options));
+          RINGCOMM_TRY(expect_parts(merged, made.shape, comm.size(), salt));
+        }
+        return {};
+      },
+      communicator);
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
 // The last rank is slow and reads late; the others have released and merge other rows meanwhile.

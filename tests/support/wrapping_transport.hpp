@@ -11,7 +11,9 @@
 namespace ringcomm::testing_support {
 
 /// `Hook` lives as long as transport and channels and has
-///   Status run(TransportChannel& inner, std::span<const TransportOp>, StreamView, Deadline).
+///   Status run(TransportChannel& inner, std::span<const TransportOp>, StreamView, Deadline)
+/// and may have
+///   Capabilities capabilities(Capabilities inner) const.
 template <class Hook>
 class WrappingChannel final : public TransportChannel {
  public:
@@ -37,7 +39,13 @@ class WrappingTransport final : public Transport {
   WrappingTransport(std::unique_ptr<Transport> inner, std::shared_ptr<Hook> hook)
       : inner_(std::move(inner)), hook_(std::move(hook)) {}
   std::string_view name() const override { return inner_->name(); }
-  Capabilities capabilities() const override { return inner_->capabilities(); }
+  Capabilities capabilities() const override {
+    if constexpr (requires { hook_->capabilities(inner_->capabilities()); }) {
+      return hook_->capabilities(inner_->capabilities());
+    } else {
+      return inner_->capabilities();
+    }
+  }
   Status can_serve(const Bootstrap& bootstrap) const override { return inner_->can_serve(bootstrap); }
   Status connect(Bootstrap& bootstrap, const TransportOptions& options, Deadline deadline) override {
     hook_->connected(*inner_, bootstrap.rank());
