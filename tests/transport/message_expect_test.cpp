@@ -31,7 +31,7 @@ class NotingPort final : public MessagePort {
   void expect(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) override {
     EXPECT_TRUE(expected.try_emplace({peer, tag}, data, bytes).second) << "tag " << tag << " expected twice";
   }
-  void forget_expected() override { expected.clear(); }
+  void cancel() override { expected.clear(); }
   Result<TransferId> receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) override {
     const auto found = expected.extract({peer, tag});
     if (!found.empty()) {

@@ -33,7 +33,7 @@ using TransferId = std::uint64_t;
 
 /// One rank's end of a network. The library's message transport builds everything else on it: descriptors,
 /// mismatch, failures, deadlines, channels, order. One thread at a time, which the transport sees to; only
-/// wake() may come from any thread. No call but connect() and sleep() blocks.
+/// wake() may come from any thread. No call but connect(), sleep() and cancel() blocks.
 class MessagePort {
  public:
   /// Control messages are at most this long.
@@ -70,8 +70,10 @@ class MessagePort {
   virtual void expect(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) {
     static_cast<void>(peer), static_cast<void>(tag), static_cast<void>(data), static_cast<void>(bytes);
   }
-  /// Takes back what is expected and has not been received: its memory is not written any more.
-  virtual void forget_expected() {}
+  /// The group has failed and this rank has said so: what is expected, posted or under way is given up. A
+  /// port that can returns only when it touches none of that memory any more, within a second or two where a
+  /// peer stands still; connections may be closed for it.
+  virtual void cancel() {}
   /// True once the memory is the caller's again (sent) or holds the data (received); the id is then spent.
   virtual Result<bool> is_done(TransferId transfer) = 0;
   /// Moves things on and calls the sink. Returns whether anything happened.

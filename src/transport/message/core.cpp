@@ -124,6 +124,16 @@ void Core::tell_failure() {
   (void)port_->progress();
 }
 
+void Core::let_go() {
+  // The peers are told before their connections may end. An abort() of another thread that has just set the
+  // failure is about to write its text.
+  for (int attempt = 0; attempt < kAbortAttempts && !is_told_; ++attempt) {
+    settle();
+    if (!is_told_) yield_cpu();
+  }
+  port_->cancel();
+}
+
 void Core::leave() {
   if (is_forked_copy() || !is_connected_.load()) return;
   Turn turn(*this);

@@ -72,6 +72,8 @@ class Core final : public MessageSink {
   bool progress();
   /// Tells the own failure to all peers, once. Not from inside progress().
   void settle();
+  /// After a failure: tells it, then has the port give up what it knows of callers' memory.
+  void let_go();
   /// The transport goes; channels may still be there.
   void leave();
 

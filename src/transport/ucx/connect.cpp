@@ -267,15 +267,19 @@ void UcxPort::flush(std::chrono::milliseconds at_most) {
   for (const ucs_status_ptr_t request : requests) ucp_request_free(request);  // UCX does when it is done
 }
 
-void UcxPort::close_endpoints() {
+void UcxPort::close_endpoints(bool is_all) {
   flush(kFlushMax);  // so that a last word arrives
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;
   std::vector<ucs_status_ptr_t> closing;
   for (Peer& peer : peers_) {
-    if (peer.endpoint != nullptr) closing.push_back(ucp_ep_close_nbx(peer.endpoint, &param));
+    if (peer.endpoint == nullptr || !(is_all || transfers_->has_moving(peer.rank))) continue;
+    closing.push_back(ucp_ep_close_nbx(peer.endpoint, &param));
     peer.endpoint = nullptr;
+    if (is_all || peer.is_lost) continue;
+    peer.is_lost = peer.is_told = true;
+    peer.reason = Status::peer_lost(concat("ucx: the connection with rank ", peer.rank, " was given up"));
   }
   wait_for(closing, kCloseMax);
   // Closing cancels what is in flight, in later rounds of progress.
@@ -284,8 +288,14 @@ void UcxPort::close_endpoints() {
   for (const ucs_status_ptr_t request : closing) ucp_request_free(request);
 }
 
+/// UCX 1.13 cancels tag receives only: whatever is under way ends with its connection.
+void UcxPort::cancel() {
+  transfers_->give_up(Status::aborted("ucx: given up after a failure of the group"));
+  if (transfers_->has_moving()) close_endpoints(false);
+}
+
 UcxPort::~UcxPort() {
-  if (worker_) close_endpoints();
+  if (worker_) close_endpoints(true);
   transfers_.reset();
   worker_.reset();
   if (wake_fd_ >= 0) ::close(wake_fd_);

@@ -38,7 +38,7 @@ class UcxPort final : public MessagePort {
   void expect(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) override {
     if (peer != rank_) transfers_->expect(peer, tag, data, bytes);
   }
-  void forget_expected() override { transfers_->forget_expected(); }
+  void cancel() override;
   Result<bool> is_done(TransferId transfer) override { return transfers_->is_done(transfer); }
   Result<bool> progress() override;
   void sleep(std::chrono::microseconds at_most) override;
@@ -103,7 +103,8 @@ class UcxPort final : public MessagePort {
   bool tell_lost(bool has_moved);
   void find_ended_processes();
   void wait_for(std::vector<ucs_status_ptr_t>& requests, std::chrono::milliseconds at_most);
-  void close_endpoints();
+  /// Of all peers, or of those with whom something is under way.
+  void close_endpoints(bool is_all);
 
   int rank_ = 0;
   MessageSink* sink_ = nullptr;

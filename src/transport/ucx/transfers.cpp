@@ -134,6 +134,15 @@ Transfers::Transfer* Transfers::take_posted(int source, std::uint64_t tag) {
   return &transfer;
 }
 
+void Transfers::give_up(const Status& reason) {
+  expected_.clear();
+  for (const std::uint32_t index : posted_) {
+    slots_[index].state = State::failed;
+    slots_[index].failure = reason;
+  }
+  posted_.clear();
+}
+
 ucs_status_t Transfers::arrive(const DataHeader& header, void* data, std::size_t bytes,
                                const ucp_am_recv_param_t& param) {
   Arrival arrival{.source = static_cast<int>(header.source), .tag = header.tag, .bytes = bytes};
@@ -225,6 +234,12 @@ bool Transfers::start_matches() {
 bool Transfers::has_moving() const {
   return std::ranges::any_of(
       slots_, [](const Transfer& transfer) { return transfer.state == State::moving && !transfer.is_own; });
+}
+
+bool Transfers::has_moving(int peer) const {
+  return std::ranges::any_of(slots_, [&](const Transfer& transfer) {
+    return transfer.state == State::moving && !transfer.is_own && transfer.peer == peer;
+  });
 }
 
 void Transfers::drop_arrivals() {

@@ -48,7 +48,8 @@ class Transfers {
   void expect(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) {
     expected_.push_back({.peer = peer, .tag = tag, .data = data, .bytes = bytes});
   }
-  void forget_expected() { expected_.clear(); }
+  /// What is expected is forgotten, posted receives fail with `reason`.
+  void give_up(const Status& reason);
   Result<bool> is_done(TransferId id);
   /// Unfinished transfers with `peer` fail with `reason`.
   void fail(int peer, const Status& reason);
@@ -62,6 +63,7 @@ class Transfers {
   bool start_matches();
   /// Whether UCX still holds memory of some transfer.
   bool has_moving() const;
+  bool has_moving(int peer) const;
   /// Gives UCX back what arrived and was never asked for.
   void drop_arrivals();
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "ringcomm/core/text.hpp"
 #include "transport/ucx/port_harness.hpp"
@@ -44,7 +45,7 @@ std::string receive_all(PortRank& self, bool is_forgotten, bool is_eager_at_once
     received.emplace_back(bytes);
     self.port->expect(0, kTag + bytes, expected.back().data(), bytes);
   }
-  if (is_forgotten) self.port->forget_expected();
+  if (is_forgotten) self.port->cancel();
   if (!self.port->send_control(0, block(1)).is_ok()) return "cannot tell";
   if (!self.wait([&] { return self.sink.controls.size() == std::size(kSizes); })) return "nothing came";
   for (std::size_t i = 0; i < std::size(kSizes); ++i) {
@@ -81,6 +82,45 @@ TEST_P(UcxExpectTest, BlocksLieWhereTheyAreExpected) {
 TEST_P(UcxExpectTest, WhatIsTakenBackIsNotWritten) {
   test::run_port_threads(GetParam(), 2, [](PortRank& self) {
     return self.rank == 0 ? send_all(self) : receive_all(self, true, false);
+  });
+}
+
+/// A sender that stops half way, and goes on when the receiver has given up.
+std::string send_in_two_parts(PortRank& self) {
+  const std::vector<std::byte> data(8U << 20, std::byte{1});
+  if (!self.wait([&] { return !self.sink.controls.empty(); })) return "not told to begin";
+  if (!self.port->send(1, kTag, data.data(), data.size()).is_ok()) return "no send";
+  const auto progress_for = [&](int ms) {
+    self.wait([end = Deadline::after(std::chrono::milliseconds(ms))] { return end.is_expired(); });
+  };
+  for (int i = 0; i < 3; ++i) static_cast<void>(self.port->progress());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  progress_for(700);
+  return "";
+}
+
+std::string give_up_half_way(PortRank& self) {
+  std::vector<std::byte> data(8U << 20);
+  const auto posted = self.port->receive(0, kTag, data.data(), data.size());
+  if (!posted.is_ok() || !self.port->send_control(0, block(1)).is_ok()) return "cannot begin";
+  const auto progress_for = [&](int ms) {
+    self.wait([end = Deadline::after(std::chrono::milliseconds(ms))] { return end.is_expired(); });
+  };
+  progress_for(150);
+  const std::int64_t started_ns = now_ns();
+  self.port->cancel();
+  if (now_ns() - started_ns > 5'000'000'000) return "took longer than 5 s";
+  std::ranges::fill(data, std::byte{0xee});
+  progress_for(700);
+  self.port.reset();
+  return std::ranges::all_of(data, [](std::byte b) { return b == std::byte{0xee}; })
+             ? ""
+             : "written after cancel()";
+}
+
+TEST_P(UcxExpectTest, ABlockThatIsGivenUpIsNotWrittenAnyMore) {
+  test::run_port_processes(GetParam(), 2, [](PortRank& self, const auto&) {
+    return self.rank == 0 ? send_in_two_parts(self) : give_up_half_way(self);
   });
 }
 
