@@ -20,6 +20,8 @@ class SharedCopy {
  public:
   /// No overlap.
   void copy(std::byte* target, const std::byte* source, std::size_t bytes);
+  /// What the last look found.
+  bool is_far() const { return is_far_; }
 
  private:
   bool is_far_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One-shot, two-shot, packed all-to-all and gather-stats: the k-way merge in rank order, which gives the same
 // bits whoever does it and however the rows came.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -26,7 +27,7 @@ class SoftmaxRun final : public Runnable {
   Status allocate(const SoftmaxCall& call, plan::RankPlan slice, const Descriptor& descriptor) {
     slots_ = {static_cast<std::byte*>(call.partial.out.data)};
     if (is_staged_) {
-      RINGCOMM_TRY_ASSIGN(slots_[0], take_block(rule_.rows * rule_.row_bytes));
+      RINGCOMM_TRY_ASSIGN(slots_[0], take_block(stage_bytes() * set_turns()));
     }
     const std::size_t count = slice.slots.size() - (gathers() ? 1 : 0);
     for (std::size_t slot = 1; slot < count; ++slot) {
@@ -45,6 +46,10 @@ class SoftmaxRun final : public Runnable {
     }
     common = descriptor;
     RINGCOMM_TRY_ASSIGN(program, lower(std::move(slice), slots_, common));
+    for (TransportOp& op : program.ops) {
+      if (turns_ > 1 && op.address >= slots_[0] && op.address < slots_[0] + stage_bytes())
+        staged_ops_.push_back(&op);
+    }
     // The last batch: releases and reclaims of results.
     if (rule_.leaves_results && is_direct() && is_sliced() && rule_.ranks > 1) items_left = 1;
     return {};
@@ -113,8 +118,32 @@ class SoftmaxRun final : public Runnable {
     return blocks_.back().data();
   }
 
+  std::uint64_t stage_bytes() const {
+    constexpr std::uint64_t kLineBytes = 64;
+    return (rule_.rows * rule_.row_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  }
+
+  // Lines that a peer has read are slow to write while they are in its own caches. Blocks that take turns
+  // have left them when their turn comes round (not the larger caches of a far peer: there copies go around).
+  // A transport that orders by stream has the addresses before prepare().
+  std::uint64_t set_turns() {
+    constexpr std::uint64_t kPrivateCacheBytes = 2 << 20, kTurnsMax = 32;
+    if (is_direct() && !gathers() && !channel_.capabilities().stream_ordered && stage_bytes() > 0) {
+      turns_ = std::clamp<std::uint64_t>(kPrivateCacheBytes / stage_bytes(), 1, kTurnsMax);
+    }
+    return turns_;
+  }
+
+  void take_turn() {
+    turn_ = turn_ + 1 < turns_ ? turn_ + 1 : 0;
+    std::byte* const before = slots_[0];
+    slots_[0] = blocks_.front().data() + turn_ * stage_bytes();
+    for (TransportOp* const op : staged_ops_) op->address = slots_[0] + (op->address - before);
+  }
+
   // Peers that read in place see the whole block; packed slices lie one after the other.
   void stage() {
+    if (!shared_copy_.is_far()) take_turn();
     if (!is_packed_ && is_sliced() && !gathers()) {
       // Nobody but this rank reads the rows that it merges, and it reads them where they are.
       const std::int64_t end = first_row(program.slice.rank + 1);
@@ -256,7 +285,9 @@ class SoftmaxRun final : public Runnable {
   bool is_staged_ = false;
   bool merges_into_result_ = false;
   std::vector<ArenaBlock> blocks_;
-  std::vector<std::byte*> slots_;  ///< of the plan; the last two are statistics with gather-stats
+  std::uint64_t turns_ = 1, turn_ = 0;    ///< blocks that are staged into in turns
+  std::vector<TransportOp*> staged_ops_;  ///< that name the block in use
+  std::vector<std::byte*> slots_;         ///< of the plan; the last two are statistics with gather-stats
   float* gathered_ = nullptr;
   std::vector<float> merged_statistics_;  ///< of the own slice, not needed any more once it is merged
   std::vector<PartialRows> sources_;      ///< scratch of merge()

@@ -61,6 +61,28 @@ TEST(SoftmaxAllReduceArenaTest, OneShotIntoOwnMemoryTakesNoBlock) {
   EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
+// Private partials are copied into blocks that take turns: peers are told of the right one, again and again.
+TEST(SoftmaxAllReduceArenaTest, StagedPartialsTakeTurns) {
+  const Status status = run_threads(2, [](Communicator& comm) -> Status {
+    const Shape shape{40, 64, DType::float32, PartialForm::normalised};
+    Owned own(shape);
+    Owned out(shape);
+    for (const MergeChoice algorithm :
+         {MergeChoice::one_shot, MergeChoice::two_shot, MergeChoice::packed_all_to_all}) {
+      SoftmaxAllReduceOptions options;
+      options.algorithm = algorithm;
+      for (int salt = 0; salt < 70; ++salt) {
+        fill(own.view, comm.rank(), salt);
+        RINGCOMM_TRY(softmax_all_reduce(comm.channel(), own.view, out.view, options).status());
+        const Owned expected = expected_of(shape, comm.size(), salt);
+        RINGCOMM_TRY(expect(is_same(expected.view, out.view), concat("other bits in call ", salt)));
+      }
+    }
+    return {};
+  });
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+}
+
 class SoftmaxAllReduceTest : public testing::TestWithParam<MediumAndRanks> {};
 
 TEST_P(SoftmaxAllReduceTest, AllRanksGetTheBitsOfTheLocalMergeInRankOrder) {

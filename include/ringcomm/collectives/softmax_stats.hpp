@@ -125,8 +125,8 @@ class MergedRows {
 /// @param partial  as there.
 /// @param options  one_shot, two_shot, packed_all_to_all or automatic; no stream.
 /// Errors: as softmax_all_reduce; invalid_argument for a stream or another algorithm.
-/// Cost: two_shot reads S and writes S/N on each rank. Arena for each shape in use: S/N (one_shot: S), and S
-/// more where the partial is not in a window or is packed.
+/// Cost: two_shot reads S and writes S/N on each rank. Arena for each shape in use: S/N (one_shot: S), and
+/// where the partial is not in a window or is packed the larger of S and 2 MiB (at most 32 S) more.
 Result<MergedRows> softmax_all_reduce_in_place(Channel& channel, const SoftmaxPartial& partial,
                                                const SoftmaxAllReduceOptions& options = {});
 
