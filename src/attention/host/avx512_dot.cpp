@@ -20,7 +20,7 @@ struct PairDot {
   }
   /// g++ 12 does not merge the broadcast into this instruction; alone it takes half as long again.
   static __m512 add_broadcast(__m512 sum, __m512 a, const void* b) {
-    using Word [[gnu::may_alias]] = std::uint32_t;
+    using Word [[gnu::may_alias, gnu::aligned(2)]] = std::uint32_t;
     asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(a), "m"(*static_cast<const Word*>(b)));
     return sum;
   }
