@@ -61,7 +61,6 @@ struct Avx2 {
   static void store_float32(char* to, Floats values) {
     _mm256_storeu_ps(reinterpret_cast<float*>(to), values);
   }
-  /// Rounds to the nearest, ties to even; a NaN stays one (quiet), which the addition could carry over.
   /// Around the caches where it is aligned; fence() before another core may look.
   static void stream_float32(char* to, Floats values) {
     if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Floats) == 0) {
@@ -71,6 +70,7 @@ struct Avx2 {
     }
   }
   static void fence() { _mm_sfence(); }
+  /// Rounds to the nearest, ties to even; a NaN stays one (quiet), which the addition could carry over.
   static void store_bfloat16(char* to, Floats values) {
     const __m256i bits = _mm256_castps_si256(values);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
