@@ -141,12 +141,14 @@ std::string describe(const ClassResult& result, std::size_t large_bytes) {
 }
 
 std::string describe(const MergeLimits& limits) {
+  const auto shown = [](std::uint64_t bytes) {
+    return bytes == 0 ? "as built" : bytes == 1 ? "never" : fmt::format("up to {} bytes", bytes);
+  };
   return fmt::format(
-      "# softmax merges of {} ranks: one round up to {} bytes, with copied results up to {}; around the "
-      "caches "
-      "beyond {}\n",
-      limits.ranks, limits.one_shot_bytes, limits.copied_one_shot_bytes,
-      limits.cache_bytes == 0 ? "what the last cache holds" : fmt::format("{} in all", limits.cache_bytes));
+      "# softmax merges of {} ranks: one round {}, with copied results {}; around the caches beyond {}\n",
+      limits.ranks, shown(limits.one_shot_bytes), shown(limits.copied_one_shot_bytes),
+      limits.cache_bytes == 0 ? "what the last cache holds"
+                              : fmt::format("{} bytes in all", limits.cache_bytes));
 }
 
 }  // namespace

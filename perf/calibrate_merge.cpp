@@ -7,6 +7,7 @@
 
 #include "buffer.hpp"
 #include "calibrate.hpp"
+#include "read_all.hpp"
 #include "ringcomm/collectives/basic.hpp"
 #include "ringcomm/collectives/softmax_stats.hpp"
 #include "ringcomm/comm/channel.hpp"
@@ -17,9 +18,6 @@ namespace {
 
 constexpr std::int64_t kDim = 128;
 constexpr std::int64_t kRowBytes = 4 * (kDim + 1);
-/// No merge is so large.
-constexpr std::uint64_t kAlways = std::uint64_t{1} << 62;
-
 struct Way {
   SoftmaxAllReduceOptions options;
   bool copies = false;
@@ -75,31 +73,48 @@ class Merges {
                                   way.options)
                    .status());
     } else {
-      PERF_TRY(
-          softmax_all_reduce_in_place(comm_->channel(), view(input_.data(), rows), way.options).status());
+      PERF_TRY_ASSIGN(const MergedRows merged,
+                      softmax_all_reduce_in_place(comm_->channel(), view(input_.data(), rows), way.options));
+      for (const MergedRows::Part& part : merged.parts()) read(part.rows.out);
+      return us_since(begun);
     }
+    read(view(output_.data(), rows).out);
+    return us_since(begun);
+  }
+
+  /// Whoever merges wants the rows: where they lie is part of what a way costs.
+  void read(const TensorView& out) {
+    sink_ = sink_ + read_all(static_cast<const std::byte*>(out.data), out.bytes());
+  }
+  static double us_since(std::chrono::steady_clock::time_point begun) {
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count();
   }
 
   Communicator* comm_;
   int iterations_;
   Buffer input_, output_;
+  std::uint64_t sink_ = 0;
 };
 
-/// Bytes up to which the first way is the better one, of partials of `first` rows and twice as many up to
-/// `last`; 0: of none, kAlways: of all.
-Result<std::uint64_t> limit_of(Merges& merges, std::int64_t first, std::int64_t last,
-                               const std::array<Way, 2>& ways) {
+struct Limit {
+  std::uint64_t bytes = 0;  ///< of a partial: up to here the first way is the better one
+  bool is_all = false;      ///< at all sizes that were measured
+  bool is_measured = false;
+};
+
+/// Of partials of `first` rows and twice as many up to `last`. Nothing is said beyond half as much again as
+/// the largest that was measured.
+Result<Limit> limit_of(Merges& merges, std::int64_t first, std::int64_t last,
+                       const std::array<Way, 2>& ways) {
   std::vector<std::array<double, 2>> times;
   for (std::int64_t rows = first; rows <= last; rows *= 2) {
     PERF_TRY_ASSIGN(const auto both, merges.times_us(rows, ways));
     times.push_back(both);
   }
   const std::size_t won = crossover(times);
-  if (won == 0) return std::uint64_t{0};
-  if (won == times.size()) return kAlways;
+  if (won == 0) return Limit{.is_measured = !times.empty()};
   const auto largest = static_cast<std::uint64_t>((first << (won - 1)) * kRowBytes);
-  return largest + largest / 2;  // halfway to the next
+  return Limit{.bytes = largest + largest / 2, .is_all = won == times.size(), .is_measured = true};
 }
 
 }  // namespace
@@ -126,21 +141,27 @@ Result<MergeLimits> measure_merges(Communicator& comm, const Options& options) {
     return Way{.options = {.algorithm = algorithm, .stores = stores, .call = {}}, .copies = copies};
   };
   constexpr std::int64_t kSmallRows = 4, kSmallRowsMax = 128, kLargeRows = 512;
-  PERF_TRY_ASSIGN(const std::uint64_t in_place,
+  PERF_TRY_ASSIGN(const Limit in_place,
                   limit_of(merges, kSmallRows, std::min(most, kSmallRowsMax),
                            {by(MergeChoice::one_shot, false), by(MergeChoice::two_shot, false)}));
   PERF_TRY_ASSIGN(
-      const std::uint64_t copied,
+      const Limit copied,
       limit_of(merges, kSmallRows, most, {by(MergeChoice::one_shot, true), by(MergeChoice::two_shot, true)}));
-  PERF_TRY_ASSIGN(const std::uint64_t cached,
+  PERF_TRY_ASSIGN(const Limit cached,
                   limit_of(merges, kLargeRows, most,
                            {by(MergeChoice::two_shot, false, MergeStores::cached),
                             by(MergeChoice::two_shot, false, MergeStores::around_caches)}));
   limits.ranks = static_cast<std::uint64_t>(comm.size());
-  limits.one_shot_bytes = std::max(in_place, std::uint64_t{1});
-  limits.copied_one_shot_bytes = std::max(copied, std::uint64_t{1});
-  // Partials of all and one result; where no size tells, rank 0's last cache goes on to decide.
-  if (cached > 0 && cached < kAlways) limits.cache_bytes = cached * (limits.ranks + 1);
+  if (in_place.is_measured) limits.one_shot_bytes = std::max(in_place.bytes, std::uint64_t{1});
+  // Two ranks: as built, where one_shot won wherever it was measured (one round less, nothing more to merge).
+  if (copied.is_measured && !(copied.is_all && comm.size() == 2))
+    limits.copied_one_shot_bytes = std::max(copied.bytes, std::uint64_t{1});
+  if (!cached.is_measured) return limits;
+  // Partials of all and one result. What is beyond all sizes stays as the last cache says.
+  const std::uint64_t least = static_cast<std::uint64_t>(kLargeRows * kRowBytes);
+  limits.cache_bytes = (cached.bytes == 0 ? least / 2 : cached.bytes) * (limits.ranks + 1);
+  if (cached.is_all)
+    limits.cache_bytes = std::max(limits.cache_bytes, comm.channel().merge_limits().cache_bytes);
   return limits;
 }
 

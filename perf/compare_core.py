@@ -3,6 +3,7 @@
 
 import math
 
+RATES = ("gflops", "share")
 NEAR, FAR, MIXED, ANY = "near", "far", "mixed", "any"
 
 
@@ -88,11 +89,12 @@ def values_of(cell, contender, name):
 
 
 def best_of(cell, side):
-    """(contender, {turn: number}) with the smallest median of those that `side` names; (None, {}) without any.
-    A side is [(contender, field), ...]."""
+    """(contender, {turn: number}) with the best median of those that `side` names: the smallest time, the largest
+    rate; (None, {}) without any. A side is [(contender, field), ...], all of times or all of rates."""
     found = [(name, values_of(cell, name, key)) for name, key in side]
     found = [one for one in found if one[1]]
-    return min(found, key=lambda one: percentile(one[1].values(), 50)) if found else (None, {})
+    pick = max if any(key in RATES for _, key in side) else min
+    return pick(found, key=lambda one: percentile(one[1].values(), 50)) if found else (None, {})
 
 
 def measure_goal(goal, cell, size):

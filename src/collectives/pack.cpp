@@ -3,17 +3,12 @@
 
 #include <cstring>
 
+#include "device/host/far_lines.hpp"
 #include "device/host/nontemporal_copy.hpp"
 #include "ringcomm/core/deadline.hpp"
 
 namespace ringcomm::inline v0::collectives {
 namespace {
-
-// Halfway (as ratios) between the two speeds of writing lines that a peer has read: 9 and 2.3 GB/s.
-constexpr double kFarBelowBytesPerNs = 4.5;
-// A store buffer holds 64 lines: a shorter copy is over before the first of them has been written.
-constexpr std::size_t kTimedBytes = 16384;
-constexpr std::uint32_t kCopiesPerLook = 8;  // around the caches tells nothing about them
 
 // Calls `move(strided address, packed offset, bytes)` for each contiguous run, in row-major order.
 template <class Move>
@@ -45,24 +40,24 @@ void for_each_run(const TensorView& view, Move&& move) {
 }
 
 /// memcpy, and whether it was as slow as writing far lines is.
-bool was_far(std::byte* target, const std::byte* source, std::size_t bytes) {
+bool is_far_copy(std::byte* target, const std::byte* source, std::size_t bytes) {
   const std::int64_t begun_ns = now_ns();
   std::memcpy(target, source, bytes);
-  return static_cast<double>(bytes) < kFarBelowBytesPerNs * static_cast<double>(now_ns() - begun_ns);
+  return was_far(bytes, now_ns() - begun_ns);
 }
 
 }  // namespace
 
 void SharedCopy::copy(std::byte* target, const std::byte* source, std::size_t bytes) {
-  if (bytes < kTimedBytes) {
+  if (bytes < kTimedLineBytes) {
     if (bytes > 0) std::memcpy(target, source, bytes);
     return;
   }
   if (bytes >= kNontemporalBytes) return copy_nontemporal(target, source, bytes);
   ++copies_;
-  if (is_far_ && copies_ % kCopiesPerLook != 0) return copy_nontemporal(target, source, bytes);
-  const std::size_t timed = is_far_ ? kTimedBytes : bytes;
-  is_far_ = was_far(target, source, timed);
+  if (is_far_ && copies_ % kWritesPerLook != 0) return copy_nontemporal(target, source, bytes);
+  const std::size_t timed = is_far_ ? kTimedLineBytes : bytes;
+  is_far_ = is_far_copy(target, source, timed);
   if (timed < bytes) copy_nontemporal(target + timed, source + timed, bytes - timed);
 }
 

@@ -90,7 +90,7 @@ std::uint64_t one_shot_limit(const Channel& channel, const plan::SoftmaxRule& ru
   const MergeLimits& limits = channel.merge_limits();
   const std::uint64_t measured = copies_results ? limits.copied_one_shot_bytes : limits.one_shot_bytes;
   if (measured > 0 && is_direct && limits.ranks == static_cast<std::uint64_t>(rule.ranks)) return measured;
-  if (rule.ranks > 2) return 4096;
+  if (rule.ranks > 2) return copies_results && rule.ranks <= 4 ? 40960 : 4096;
   return copies_results ? ~std::uint64_t{0} : is_direct ? 4096 : 8192;
 }
 

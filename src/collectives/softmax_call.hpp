@@ -30,8 +30,8 @@ Status set_rule(const Channel& channel, SoftmaxCall& call, std::string_view what
 
 /// Up to this size one round is cheaper than two: as measured for as many ranks, else where results are read
 /// in place as communication spec 7.2; where each of two ranks copies them, merging all rows is never slower
-/// than a second round and a copy (docs/performance.md). The same on all ranks: of rank 0's limits and what
-/// all give alike.
+/// than a second round and a copy, and of up to four ranks not for less than 40 KiB (docs/performance.md).
+/// The same on all ranks: of rank 0's limits and what all give alike.
 std::uint64_t one_shot_limit(const Channel& channel, const plan::SoftmaxRule& rule);
 
 /// What `wanted` says; automatic: around the caches when partials and results of all ranks do not fit into

@@ -27,7 +27,10 @@ class SoftmaxRun final : public Runnable {
   Status allocate(const SoftmaxCall& call, plan::RankPlan slice, const Descriptor& descriptor) {
     slots_ = {static_cast<std::byte*>(call.partial.out.data)};
     if (is_staged_) {
-      RINGCOMM_TRY_ASSIGN(slots_[0], take_block(stage_bytes() * set_turns()));
+      auto staged = take_block(stage_bytes() * set_turns());
+      if (!staged.is_ok() && std::exchange(turns_, 1) > 1) staged = take_block(stage_bytes());
+      RINGCOMM_TRY(staged.status());
+      slots_[0] = staged.value();
     }
     const std::size_t count = slice.slots.size() - (gathers() ? 1 : 0);
     for (std::size_t slot = 1; slot < count; ++slot) {

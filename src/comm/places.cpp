@@ -68,9 +68,9 @@ struct Answer {
 /// 32 MiB where the system does not say. The C library counts every cache of the package on some machines
 /// (ten of 32 MiB: 320), the kernel the one that this core shares.
 std::uint64_t last_cache_bytes() {
-  for (const char* const level : {"3", "2"}) {
+  for (const char* const index : {"3", "2"}) {  // levels 3 and 2, where level 1 has two entries as is usual
     const std::string size =
-        read_small_file(concat("/sys/devices/system/cpu/cpu0/cache/index", level, "/size"), 32);
+        read_small_file(concat("/sys/devices/system/cpu/cpu0/cache/index", index, "/size"), 32);
     const auto bytes = parse_bytes(size.substr(0, size.find('\n')));
     if (bytes.is_ok() && bytes.value() > 0) return static_cast<std::uint64_t>(bytes.value());
   }
@@ -237,10 +237,14 @@ std::string explain_ring(std::span<const Place> places, std::span<const int> ord
 }
 
 std::string explain_merge(const MergeLimits& limits) {
-  const auto shown = [](std::uint64_t bytes) { return bytes == 0 ? "as built" : format_bytes(bytes); };
-  return concat("softmax merges: one round up to ", shown(limits.one_shot_bytes),
-                ", with copied results up to ", shown(limits.copied_one_shot_bytes), " (measured with ",
-                limits.ranks, " ranks); around the caches beyond ", format_bytes(limits.cache_bytes));
+  const auto shown = [](std::uint64_t bytes) {
+    return bytes == 0 ? "as built" : bytes == 1 ? "never" : concat("up to ", format_bytes(bytes));
+  };
+  const std::string around = concat("around the caches beyond ", format_bytes(limits.cache_bytes), " in all");
+  if (limits.ranks == 0) return concat("softmax merges: as built; ", around);
+  return concat("softmax merges of ", limits.ranks, " ranks, measured: one round ",
+                shown(limits.one_shot_bytes), ", with copied results ", shown(limits.copied_one_shot_bytes),
+                "; ", around);
 }
 
 Result<std::vector<int>> parse_ring_order(std::string_view text, std::string_view source) {

@@ -36,7 +36,7 @@ TEST_P(BlockKernelWriteTest, StreamedRowsAreTheSame) {
       };
       const float* expected = write(plain, ops.write_rows_float32);
       const float* given = write(streamed, ops.write_rows_streamed);
-      for (int i = 0; i < (ops.queries - 1) * (dim + gap); ++i) ASSERT_EQ(given[i], expected[i]) << i;
+      for (int i = 0; i < ops.queries * (dim + gap); ++i) ASSERT_EQ(given[i], expected[i]) << i;
       EXPECT_EQ(given[dim + gap + 1], static_cast<float>(ops.queries + 1));
     }
   }

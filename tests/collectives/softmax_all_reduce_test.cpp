@@ -67,6 +67,7 @@ TEST(SoftmaxAllReduceArenaTest, StagedPartialsTakeTurns) {
     const Shape shape{40, 64, DType::float32, PartialForm::normalised};
     Owned own(shape);
     Owned out(shape);
+    const std::size_t before = comm.counters().arena_high_water_bytes;
     for (const MergeChoice algorithm :
          {MergeChoice::one_shot, MergeChoice::two_shot, MergeChoice::packed_all_to_all}) {
       SoftmaxAllReduceOptions options;
@@ -78,6 +79,7 @@ TEST(SoftmaxAllReduceArenaTest, StagedPartialsTakeTurns) {
         RINGCOMM_TRY(expect(is_same(expected.view, out.view), concat("other bits in call ", salt)));
       }
     }
+    RINGCOMM_TRY(expect(comm.counters().arena_high_water_bytes > before + 16 * shape.bytes(), "no turns"));
     return {};
   });
   EXPECT_TRUE(status.is_ok()) << status.to_string();

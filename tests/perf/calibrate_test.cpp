@@ -114,7 +114,9 @@ TEST(CalibrateTest, RanksOfThisMachineAreMeasured) {
   ASSERT_TRUE(model.is_ok()) << model.status().to_string() << "\n" << text.str();
   EXPECT_TRUE(model->is_measured());
   EXPECT_EQ(model->merge_limits().ranks, 2U);
-  EXPECT_GT(model->merge_limits().one_shot_bytes, 0U);
+  // 4 to 128 rows of 516 bytes, or never; all caches hold what was measured, so that nothing less is said.
+  const std::uint64_t in_place = model->merge_limits().one_shot_bytes;
+  EXPECT_TRUE(in_place == 1 || (in_place >= 6 * 516 && in_place <= 192 * 516)) << in_place;
 }
 
 TEST(CalibrateTest, OneRankAndUnwritableFilesAreRefused) {

@@ -87,7 +87,8 @@ struct SoftmaxAllReduceOptions {
 /// @param result   written; same rows, dim, form; may equal `partial` (in place).
 /// Zero rows are legal. Errors: mismatch for rows, dim, dtype, form or base that differ between ranks.
 /// Cost: one_shot reads (N-1)*S; two_shot 2*(N-1)/N*S in two rounds, S = rows * (dim * element + statistics).
-/// packed_all_to_all and memory outside windows pack S first.
+/// packed_all_to_all and memory outside windows pack S first. Arena for each shape and memory in use: what is
+/// packed, in up to 32 blocks of together at most 2 MiB that take turns, and merged rows that peers read.
 Result<Work> softmax_all_reduce(Channel& channel, const SoftmaxPartial& partial, const SoftmaxPartial& result,
                                 const SoftmaxAllReduceOptions& options = {});
 

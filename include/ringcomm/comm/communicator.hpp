@@ -36,7 +36,7 @@ struct CommunicatorOptions {
   /// For each operation and for creation. Zero: RINGCOMM_TIMEOUT, else 10 minutes.
   std::chrono::milliseconds deadline{0};
   /// Slots, flags and small exchanges; allocated, prefaulted and registered once. Zero: RINGCOMM_ARENA_BYTES,
-  /// else 16 MiB. A rotation that needs more grows it once, at plan creation, by a further segment.
+  /// else 16 MiB. What needs more grows it, when its plan is made, by a further segment.
   std::size_t arena_bytes = 0;
   /// Tried in this order; empty: RINGCOMM_TRANSPORTS, else default_transports().
   std::vector<TransportFactory> transports{};

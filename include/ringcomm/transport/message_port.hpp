@@ -71,8 +71,8 @@ class MessagePort {
     static_cast<void>(peer), static_cast<void>(tag), static_cast<void>(data), static_cast<void>(bytes);
   }
   /// The group has failed and this rank has said so: what is expected, posted or under way is given up. A
-  /// port that can returns only when it touches none of that memory any more, within a second or two where a
-  /// peer stands still; connections may be closed for it.
+  /// port that can returns when it touches none of that memory any more, and warns where that takes longer
+  /// than 0.7 s, because a peer stands still; connections may be closed for it.
   virtual void cancel() {}
   /// True once the memory is the caller's again (sent) or holds the data (received); the id is then spent.
   virtual Result<bool> is_done(TransferId transfer) = 0;

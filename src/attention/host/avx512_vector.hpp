@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "attention/host/unroll.hpp"
+#include "device/host/vector_stores.hpp"
 
 namespace ringcomm::inline v0::attention::host {
 namespace {
@@ -59,11 +60,11 @@ struct Avx512 {
   static void store_float32(char* to, Floats values) { _mm512_storeu_ps(to, values); }
   /// Around the caches where a line is whole; fence() before another core may look.
   static void stream_float32(char* to, Floats values) {
-    if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Floats) == 0) {
-      _mm512_stream_ps(reinterpret_cast<float*>(to), values);
-    } else {
-      store_float32(to, values);
-    }
+#if defined(RINGCOMM_VECTOR_STORES)
+    if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Floats) == 0)
+      return _mm512_stream_ps(reinterpret_cast<float*>(to), values);
+#endif
+    store_float32(to, values);
   }
   static void fence() { _mm_sfence(); }
   static void store_bfloat16(char* to, Floats values) {

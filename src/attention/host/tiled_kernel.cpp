@@ -10,6 +10,7 @@
 #include "attention/host/kernel_factories.hpp"
 #include "attention/host/key_span.hpp"
 #include "attention/host/tile_ops.hpp"
+#include "device/host/far_lines.hpp"
 #include "ringcomm/core/deadline.hpp"
 
 namespace ringcomm::inline v0::attention::host {
@@ -20,10 +21,6 @@ namespace {
 constexpr int kUnitsPerItem = 8;
 /// Rows of K between their fetch and their use: a few hundred nanoseconds of work, as far as another core is.
 constexpr int kKeysAhead = 16;
-// An out that peers read goes around the caches while writing it through them is slow: decision 14.
-constexpr double kFarBelowBytesPerNs = 4.5;
-constexpr std::size_t kTimedBytes = 16384;
-constexpr std::uint32_t kFinishesPerLook = 8;
 constexpr float kNoKeyMax = -std::numeric_limits<float>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
 constexpr double kLn2 = 0.6931471805599453;
@@ -83,18 +80,18 @@ class TiledKernel final : public BlockKernel {
   }
 
   void finish(const TensorView& out, const TensorView& lse) override {
-    const bool is_shared = shape_.peers_read_out && out.dtype == DType::float32 && out.bytes() >= kTimedBytes;
-    streams_ = is_shared && is_far_ && ++finishes_ % kFinishesPerLook != 0;
+    // An out that peers read goes around the caches while writing it through them is slow: decision 14.
+    const std::size_t of_worker = out.bytes() / static_cast<std::size_t>(team_.size());
+    const bool is_shared =
+        shape_.peers_read_out && out.dtype == DType::float32 && of_worker >= kTimedLineBytes;
+    streams_ = is_shared && is_far_ && ++finishes_ % kWritesPerLook != 0;
     const std::int64_t begun_ns = now_ns();
     const auto body = [&](std::int64_t index, int) {
       const std::int64_t tiles = tiles_of_head();
       write(out, lse, index % tiles, static_cast<int>(index / tiles));
     };
     team_.for_each(static_cast<std::int64_t>(states()), std::cref(body));
-    if (is_shared && !streams_) {
-      is_far_ =
-          static_cast<double>(out.bytes()) < kFarBelowBytesPerNs * static_cast<double>(now_ns() - begun_ns);
-    }
+    if (is_shared && !streams_) is_far_ = was_far(of_worker, now_ns() - begun_ns);
   }
 
   std::size_t state_bytes() const override { return state_.bytes() + scratch_.bytes(); }

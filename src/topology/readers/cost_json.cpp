@@ -87,7 +87,7 @@ Result<ClassCost> read_class(const Json& entry, std::size_t index, const std::st
                    .where = file};
 }
 
-/// Whole numbers that a double holds exactly: what is larger is a size that no merge has.
+/// Whole numbers; what is larger is a size that no merge has.
 Result<MergeLimits> read_merge(const Json& entry, const std::string& file) {
   constexpr double kLimitMax = 0x1p62;
   if (!entry.is_object()) return corrupt(file, "'merge' is no object");
@@ -102,8 +102,10 @@ Result<MergeLimits> read_merge(const Json& entry, const std::string& file) {
   RINGCOMM_TRY(check_keys(entry, kKeys, "merge.", file));
   for (const auto& [key, value] : fields) {
     if (!entry.contains(key) && key != std::string_view("ranks")) continue;
-    RINGCOMM_TRY_ASSIGN(const double number, number_of(entry, key, kLimitMax, "merge.", file));
-    *value = static_cast<std::uint64_t>(number);
+    RINGCOMM_TRY(number_of(entry, key, kLimitMax, "merge.", file).status());
+    if (!entry[key].is_number_unsigned())
+      return corrupt(file, concat("merge.'", key, "' is no whole number"));
+    *value = entry[key].get<std::uint64_t>();
   }
   return limits;
 }

@@ -51,7 +51,7 @@ class Lane {
   /// The peer's oldest offer not yet released.
   void release(const Descriptor& descriptor) {
     mine_->ack.last_release.write(release_note(descriptor));
-    mine_->ack.taken.store(taken_, std::memory_order_relaxed);
+    mine_->ack.taken.store(taken_, std::memory_order_release);
     publish(mine_->ack.releases, ++releases_, Sleeping::on_release);
     __builtin_prefetch(&theirs_->ack);  // and whoever releases reclaims next
   }
@@ -65,7 +65,7 @@ class Lane {
   /// post would wait for TakenLine's.
   void reclaim() {
     ++reclaimed_;
-    const std::uint32_t taken = theirs_->ack.taken.load(std::memory_order_relaxed);
+    const std::uint32_t taken = theirs_->ack.taken.load(std::memory_order_acquire);
     if (has_reached(taken, taken_by_peer_)) taken_by_peer_ = taken;
   }
   /// False when the peer's release of the offer to be reclaimed next says something else than `mine`; true

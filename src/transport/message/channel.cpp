@@ -56,8 +56,8 @@ Status MessageChannel::run(std::span<const TransportOp> batch, Deadline deadline
   Turn turn(*core_);
   Status status = run_batch(batch, deadline, turn);
   if (!status.is_ok()) [[unlikely]] {
-    core_->let_go();
     record(batch.front(), OpState::failed);
+    core_->let_go();
   }
   return status;
 }

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -22,8 +23,9 @@
 namespace ringcomm::inline v0::transport::ucx {
 namespace {
 
-constexpr std::chrono::milliseconds kFlushMax{500};
-constexpr std::chrono::milliseconds kCloseMax{1000};
+constexpr std::chrono::milliseconds kFlushMax{500}, kCloseMax{1000};
+// Of a run that has failed: together below what its callers wait for its end (collectives' kDrain, 1 s).
+constexpr std::chrono::milliseconds kCancelFlushMax{400}, kCancelCloseMax{300};
 constexpr std::chrono::microseconds kConnectNap{20'000};
 
 /// A code, then the address or why there is none.
@@ -174,7 +176,7 @@ Status UcxPort::watch_processes(const Bootstrap& bootstrap) {
 std::string UcxPort::ranks_without_greeting(std::uint32_t greetings) const {
   std::string ranks;
   for (const Peer& peer : peers_) {
-    if (peer.rank != rank_ && peer.heard.due() < greetings)
+    if (peer.rank != rank_ && peer.greetings < greetings)
       ranks += concat(ranks.empty() ? "" : ", ", peer.rank);
   }
   return ranks;
@@ -189,7 +191,7 @@ Status UcxPort::greet_all(std::uint32_t greetings, Deadline deadline) {
     const bool has_moved = advance();
     find_ended_processes();
     for (const Peer& peer : peers_) {
-      if (peer.is_lost && peer.heard.due() < greetings) return peer.reason;
+      if (peer.is_lost && peer.greetings < greetings) return peer.reason;
     }
     if (deadline.is_expired()) {
       return Status::unreachable(concat("ucx: rank ", rank_, " heard nothing from rank ",
@@ -267,35 +269,43 @@ void UcxPort::flush(std::chrono::milliseconds at_most) {
   for (const ucs_status_ptr_t request : requests) ucp_request_free(request);  // UCX does when it is done
 }
 
-void UcxPort::close_endpoints(bool is_all) {
-  flush(kFlushMax);  // so that a last word arrives
+void UcxPort::close_endpoints(bool is_all, std::chrono::milliseconds flush_max,
+                              std::chrono::milliseconds close_max) {
+  const auto is_closed = [&](const Peer& peer) {
+    return peer.endpoint != nullptr && (is_all || transfers_->has_moving(peer.rank));
+  };
+  if (std::ranges::none_of(peers_, is_closed)) return;
+  flush(flush_max);  // so that a last word arrives
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;
   std::vector<ucs_status_ptr_t> closing;
   for (Peer& peer : peers_) {
-    if (peer.endpoint == nullptr || !(is_all || transfers_->has_moving(peer.rank))) continue;
+    if (!is_closed(peer)) continue;
     closing.push_back(ucp_ep_close_nbx(peer.endpoint, &param));
     peer.endpoint = nullptr;
     if (is_all || peer.is_lost) continue;
     peer.is_lost = peer.is_told = true;
     peer.reason = Status::peer_lost(concat("ucx: the connection with rank ", peer.rank, " was given up"));
   }
-  wait_for(closing, kCloseMax);
+  const Deadline deadline = Deadline::after(close_max);
+  wait_for(closing, close_max);
   // Closing cancels what is in flight, in later rounds of progress.
-  const Deadline deadline = Deadline::after(kCloseMax);
   while (transfers_->has_moving() && !deadline.is_expired()) ucp_worker_progress(worker_->handle());
+  if (transfers_->has_moving())
+    log(LogLevel::warn,
+        concat("ucx: rank ", rank_, " cannot end what is under way: its memory may be written"));
   for (const ucs_status_ptr_t request : closing) ucp_request_free(request);
 }
 
 /// UCX 1.13 cancels tag receives only: whatever is under way ends with its connection.
 void UcxPort::cancel() {
   transfers_->give_up(Status::aborted("ucx: given up after a failure of the group"));
-  if (transfers_->has_moving()) close_endpoints(false);
+  if (transfers_->has_moving()) close_endpoints(false, kCancelFlushMax, kCancelCloseMax);
 }
 
 UcxPort::~UcxPort() {
-  if (worker_) close_endpoints(true);
+  if (worker_) close_endpoints(true, kFlushMax, kCloseMax);
   transfers_.reset();
   worker_.reset();
   if (wake_fd_ >= 0) ::close(wake_fd_);

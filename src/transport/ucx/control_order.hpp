@@ -18,10 +18,13 @@ class ControlOrder {
   /// So many messages may come before one that was sent earlier: far more than are ever in flight.
   static constexpr std::uint32_t kOvertakenMax = 4096;
 
-  /// Messages put together from pieces are at most so long; what goes beyond is cut off.
-  explicit ControlOrder(std::size_t bytes_max) : bytes_max_(bytes_max) {}
-  /// All messages below this number have come.
+  /// Messages put together from pieces end with the piece by which they become so long or longer.
+  explicit ControlOrder(std::size_t bytes_max, std::uint32_t first = 0)
+      : bytes_max_(bytes_max), due_(first) {}
+  /// All messages before this number, which wraps, have come.
   std::uint32_t due() const { return due_; }
+  /// Whether a later one is here and waits.
+  bool has_gap() const { return !early_.empty(); }
 
   /// A message, or a piece of one when another follows. deliver(number, bytes) is called for every message
   /// that is complete by it, with the number of its last piece. False when the number has been or is too far
@@ -59,7 +62,7 @@ class ControlOrder {
   }
 
   std::size_t bytes_max_;
-  std::uint32_t due_ = 0;
+  std::uint32_t due_;
   std::vector<std::byte> pieces_;         ///< of a message whose end is not here
   std::map<std::uint32_t, Piece> early_;  ///< by number
 };

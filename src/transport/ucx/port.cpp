@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kWatchEveryNs = 50'000'000;
 /// A lost peer's last messages may still be on their way over another of its connections.
+constexpr std::int64_t kGapMaxNs = 5'000'000'000;
 constexpr std::int64_t kLostGraceNs = 100'000'000;
 /// Shared memory may hand over one message a round: what has come is looked at together, a failure with what
 /// led to it.
@@ -51,7 +52,7 @@ Status UcxPort::send_am(Peer& peer, std::span<const std::byte> bytes, bool is_la
   ControlBuffer* const buffer = unused_buffers_.back();
   unused_buffers_.pop_back();
   buffer->header = {.source = static_cast<std::uint32_t>(rank_) | (is_last ? 0 : kMoreFollows),
-                    .number = peer.sent++};
+                    .number = peer.sent};
   std::ranges::copy(bytes, buffer->bytes.begin());
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
@@ -66,6 +67,8 @@ Status UcxPort::send_am(Peer& peer, std::span<const std::byte> bytes, bool is_la
   const ucs_status_ptr_t request =
       ucp_am_send_nbx(peer.endpoint, kControlAm, &buffer->header, sizeof(ControlHeader), buffer->bytes.data(),
                       bytes.size(), &param);
+  // What UCX refused takes no number: the peer would wait for it.
+  if (!UCS_PTR_IS_ERR(request)) ++peer.sent;
   if (UCS_PTR_IS_PTR(request)) return {};
   unused_buffers_.push_back(buffer);
   if (request == nullptr) return {};
@@ -106,9 +109,12 @@ Result<TransferId> UcxPort::send_announced(int peer, std::span<const std::byte> 
     return MessagePort::send_announced(peer, announcement, tag, data, bytes);
   Peer& to = peers_[static_cast<std::size_t>(peer)];
   if (to.is_lost) return to.reason;
-  return transfers_->send({.endpoint = to.endpoint, .peer = peer, .is_eager = is_eager(to, bytes)},
-                          {.tag = tag, .source = static_cast<std::uint32_t>(rank_), .number = to.sent++},
-                          announcement, data, bytes);
+  auto transfer =
+      transfers_->send({.endpoint = to.endpoint, .peer = peer, .is_eager = is_eager(to, bytes)},
+                       {.tag = tag, .source = static_cast<std::uint32_t>(rank_), .number = to.sent},
+                       announcement, data, bytes);
+  if (transfer.is_ok()) ++to.sent;
+  return transfer;
 }
 
 Result<TransferId> UcxPort::receive(int peer, std::uint64_t tag, std::byte* data, std::size_t bytes) {
@@ -131,13 +137,20 @@ ucs_status_t UcxPort::on_control(const void* header, std::size_t header_bytes, c
   return UCS_OK;
 }
 
-void UcxPort::hear(Peer& peer, std::uint32_t number, bool is_last, std::span<const std::byte> bytes) {
-  const auto deliver = [&](std::uint32_t which, std::span<const std::byte> message) {
-    if (which >= kGreetings) post_mail(peer.rank, message);
+bool UcxPort::hear(Peer& peer, std::uint32_t number, bool is_last, std::span<const std::byte> bytes) {
+  const auto deliver = [&](std::uint32_t, std::span<const std::byte> message) {
+    if (peer.greetings < kGreetings) {
+      ++peer.greetings;
+    } else {
+      post_mail(peer.rank, message);
+    }
   };
-  if (peer.heard.hear(number, is_last, bytes, deliver)) return;
+  const bool is_heard = peer.heard.hear(number, is_last, bytes, deliver);
+  peer.gap_since_ns = peer.heard.has_gap() ? now_ns() : 0;
+  if (is_heard) return true;
   lose(peer, Status::internal(concat("ucx: control message ", number, " of rank ", peer.rank, " came where ",
                                      peer.heard.due(), " was due")));
+  return false;
 }
 
 ucs_status_t UcxPort::on_data(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
@@ -148,7 +161,7 @@ ucs_status_t UcxPort::on_data(const void* header, std::size_t header_bytes, void
   if (said.source >= peers_.size()) return UCS_OK;
   const std::span announcement(static_cast<const std::byte*>(header) + sizeof(said),
                                header_bytes - sizeof(said));
-  if (!announcement.empty()) hear(peers_[said.source], said.number, true, announcement);
+  if (!announcement.empty() && !hear(peers_[said.source], said.number, true, announcement)) return UCS_OK;
   return transfers_->arrive(said, data, bytes, param);
 }
 
@@ -205,9 +218,22 @@ void UcxPort::find_ended_processes() {
          Status::peer_lost(concat("the process of rank ", *rank, " has ended")));
 }
 
+/// UCX does not lose messages: a peer whose numbers leave a gap for long cannot be followed any more.
+void UcxPort::find_gaps() {
+  for (Peer& peer : peers_) {
+    if (peer.gap_since_ns == 0 || now_ns() - peer.gap_since_ns < kGapMaxNs) continue;
+    peer.gap_since_ns = 0;
+    lose(peer, Status::internal(concat("ucx: control message ", peer.heard.due(), " of rank ", peer.rank,
+                                       " is missing, though later ones have come")));
+  }
+}
+
 Result<bool> UcxPort::progress() {
   bool has_moved = advance();
-  if (now_ns() - watched_ns_ > kWatchEveryNs) find_ended_processes();
+  if (now_ns() - watched_ns_ > kWatchEveryNs) {
+    find_gaps();
+    find_ended_processes();
+  }
   has_moved = deliver_mail() || has_moved;
   if (has_lost_) has_moved = tell_lost(has_moved) || has_moved;
   return has_moved;

@@ -47,7 +47,7 @@ class UcxPort final : public MessagePort {
   void deregister_memory(std::byte* data) override;
 
  private:
-  /// Goes ahead of a control message; numbers below kGreetings are greetings.
+  /// Goes ahead of a control message; the first kGreetings of a peer are greetings.
   struct ControlHeader {
     std::uint32_t source = 0;
     std::uint32_t number = 0;
@@ -59,8 +59,10 @@ class UcxPort final : public MessagePort {
     ucp_ep_h endpoint = nullptr;
     std::uint32_t sent = 0;  ///< control messages
     ControlOrder heard{kControlBytesMax};
-    bool is_near = false;      ///< behind UCX's shared memory
-    bool is_over_tcp = false;  ///< and over nothing else
+    std::uint32_t greetings = 0;    ///< heard
+    std::int64_t gap_since_ns = 0;  ///< 0: no message overtook another that is still missing
+    bool is_near = false;           ///< behind UCX's shared memory
+    bool is_over_tcp = false;       ///< and over nothing else
     bool is_lost = false;
     bool is_told = false;  ///< the sink knows
     std::int64_t lost_ns = 0;
@@ -95,16 +97,19 @@ class UcxPort final : public MessagePort {
   ucs_status_t on_data(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                        const ucp_am_recv_param_t& param);
   static bool is_eager(const Peer& to, std::size_t bytes);
-  void hear(Peer& peer, std::uint32_t number, bool is_last, std::span<const std::byte> bytes);
+  /// False, and the peer is lost, when the number cannot be right.
+  bool hear(Peer& peer, std::uint32_t number, bool is_last, std::span<const std::byte> bytes);
   void post_mail(int peer, std::span<const std::byte> bytes);
   void lose(Peer& peer, Status reason);
   bool advance();
   bool deliver_mail();
   bool tell_lost(bool has_moved);
   void find_ended_processes();
+  void find_gaps();
   void wait_for(std::vector<ucs_status_ptr_t>& requests, std::chrono::milliseconds at_most);
-  /// Of all peers, or of those with whom something is under way.
-  void close_endpoints(bool is_all);
+  /// Of all peers, or of those with whom something is under way. Waits for last words for at most
+  /// `flush_max`, then for the ends of what was under way for at most `close_max`.
+  void close_endpoints(bool is_all, std::chrono::milliseconds flush_max, std::chrono::milliseconds close_max);
 
   int rank_ = 0;
   MessageSink* sink_ = nullptr;

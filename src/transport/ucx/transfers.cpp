@@ -74,7 +74,10 @@ Result<TransferId> Transfers::send(const Destination& to, const DataHeader& head
   const ucs_status_ptr_t request = ucp_am_send_nbx(
       to.endpoint, kDataAm, &transfer.heading, sizeof(DataHeader) + announcement.size(), data, bytes, &param);
   if (request == nullptr) finish(transfer, UCS_OK, bytes);
-  if (UCS_PTR_IS_ERR(request)) finish(transfer, UCS_PTR_STATUS(request), bytes);
+  if (UCS_PTR_IS_ERR(request)) {
+    finish(transfer, UCS_PTR_STATUS(request), bytes);
+    return is_done(id_of(transfer)).status();  // its failure; nothing is in flight
+  }
   return id_of(transfer);
 }
 

@@ -14,7 +14,8 @@ namespace {
 using transport::ucx::ControlOrder;
 
 struct Listener {
-  ControlOrder order{64};
+  explicit Listener(std::uint32_t first = 0) : order(64, first) {}
+  ControlOrder order;
   std::vector<std::string> heard;
 
   bool hear(std::uint32_t number, const std::string& text, bool is_last = true) {
@@ -57,6 +58,18 @@ TEST(ControlOrder, AnyShuffleComesOutInOrder) {
     for (std::uint32_t i = 0; i < kMessages; ++i)
       ASSERT_EQ(listener.heard[i], std::to_string(i) + ":" + std::to_string(i * 3));
   }
+}
+
+TEST(ControlOrder, NumbersWrap) {
+  constexpr std::uint32_t kFirst = 0U - 2;
+  Listener listener(kFirst);
+  EXPECT_TRUE(listener.hear(1, "d"));
+  EXPECT_TRUE(listener.hear(kFirst, "a"));
+  EXPECT_TRUE(listener.order.has_gap());
+  EXPECT_TRUE(listener.hear(0, "c"));
+  EXPECT_TRUE(listener.hear(kFirst + 1, "b"));
+  EXPECT_FALSE(listener.order.has_gap());
+  EXPECT_EQ(listener.heard, (std::vector<std::string>{"4294967294:a", "4294967295:b", "0:c", "1:d"}));
 }
 
 TEST(ControlOrder, PiecesAreJoinedByNumber) {

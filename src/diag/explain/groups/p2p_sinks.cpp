@@ -143,7 +143,8 @@ bool explain_p2p_sinks(const HangEvidence& evidence, const JobPicture& picture, 
   const WaitSet& set = *waiting.begin()->second.set;
   verdict.group = picture.groups[static_cast<std::size_t>(set.group)].label;
   if (set.op != nullptr) verdict.seq = seq_text(*set.op);
-  // Own records number the messages of each pair, and nothing that was posted is missing in them.
+  // Own records number the messages of each pair, and nothing that was posted is missing in them
+  // (but for one message of a rank that was killed in the instant between the two, which its peer has).
   const bool is_proved = std::all_of(waiting.begin(), waiting.end(), [&picture](const auto& one) {
     const std::string& id = picture.groups[static_cast<std::size_t>(one.second.set->group)].unique_id;
     return id.ends_with(kPairsSuffix);
