@@ -132,7 +132,7 @@ Builder::End Builder::end_of(std::string_view index, std::string_view type) cons
     if (found != pci_by_gp_.end()) pci = found->second;
   } else if (type == "OSDev") {
     for (const OsDevice& device : os_devices_) {
-      if (number_attribute(device.node, "gp_index") == static_cast<double>(gp)) pci = device.pci;
+      if (gp_index_of(device.node) == number) pci = device.pci;
     }
   }
   if (!pci) return {};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/parse.hpp"
 #include "ringcomm/core/text.hpp"
 #include "topology/readers/reader.hpp"
 #include "topology/readers/text_lines.hpp"
@@ -133,6 +134,10 @@ std::optional<double> number_attribute(pugi::xml_node node, const char* name) {
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
     return std::nullopt;
   return value;
+}
+
+std::optional<std::int64_t> gp_index_of(pugi::xml_node node) {
+  return parse_count(trimmed(node.attribute("gp_index").value()));
 }
 
 }  // namespace ringcomm::inline v0::topology

@@ -49,5 +49,7 @@ std::optional<std::uint32_t> hex_attribute(pugi::xml_node node, const char* name
 std::optional<bool> flag_attribute(pugi::xml_node node, const char* name);
 /// Finite numbers only.
 std::optional<double> number_attribute(pugi::xml_node node, const char* name);
+/// hwloc's gp_index: a whole number from 0 on.
+std::optional<std::int64_t> gp_index_of(pugi::xml_node node);
 
 }  // namespace ringcomm::inline v0::topology
