@@ -140,22 +140,34 @@ def iterations_for(us, whole_us, options):
     return 1 if options.quick else max(3, min(most, int(budget)))
 
 
-def sample_size(experiment, size, children, probe, options, progress):
+def sample_size(experiment, size, children, probe, options, progress, drop):
     """Rounds of one sample per contender; whose turn is first changes from round to round. More rounds (at most as many
-    again) where samples had to be dropped."""
+    again) where samples had to be dropped. A contender that gives no answer goes by drop(child, error): the others stay."""
     samples, iterations = [], {}
-    for child in children:
+
+    def answer_of(child, count):
+        try:
+            return child.ask(f"go {size} {count}", options.seconds)
+        except ContenderFailed as error:
+            drop(child, error)
+            return None
+
+    for child in list(children):
         begun = time.monotonic()
-        first = child.ask(f"go {size} 1", options.seconds)
-        iterations[child.name] = iterations_for(first.get("us"), (time.monotonic() - begun) * 1e6, options)
+        if (first := answer_of(child, 1)) is not None:
+            iterations[child.name] = iterations_for(first.get("us"), (time.monotonic() - begun) * 1e6, options)
     before = probe()
     for turn in range(2 * options.rounds):
-        if turn >= options.rounds and (options.quick or core.has_rounds(samples, options.rounds)):
+        alive = {child.name for child in children}
+        if not children or turn >= options.rounds and (options.quick or core.has_rounds(
+                [sample for sample in samples if sample["contender"] in alive], options.rounds)):
             break
         progress.update(f"{experiment.name}: {core.format_size(size)}, round {turn + 1} of {options.rounds}")
         first = turn % len(children)
         for child in children[first:] + children[:first]:
-            answer = child.ask(f"go {size} {iterations[child.name]}", options.seconds)
+            if (answer := answer_of(child, iterations[child.name])) is None:
+                before = probe()
+                continue
             after = probe()
             place = core.placement(before, after, options.near_below) if experiment.is_placed else core.ANY
             samples.append({"experiment": experiment.name, "size": size, "turn": turn, "contender": child.name,
@@ -168,6 +180,14 @@ def run_experiment(experiment, probe, options, progress):
     """(samples, commands by contender, [reason for each contender left out], names of those that failed)."""
     children, samples, commands, left_out, failed = [], [], {}, {}, []
     started = time.monotonic()
+
+    def drop(child, error):
+        left_out[child.name] = str(error)
+        if not isinstance(error, ContenderMissing):
+            failed.append(child.name)
+        children.remove(child)
+        child.close()
+
     try:
         for contender in experiment.contenders:
             if options.quick and contender.is_extra:
@@ -181,13 +201,9 @@ def run_experiment(experiment, probe, options, progress):
             try:
                 child.ask(f"go {experiment.sizes_of(options)[0]} 1", options.seconds)
             except ContenderFailed as error:
-                left_out[child.name] = str(error)
-                if not isinstance(error, ContenderMissing):
-                    failed.append(child.name)
-                children.remove(child)
-                child.close()
+                drop(child, error)
         for size in experiment.sizes_of(options) if children else []:
-            samples += sample_size(experiment, size, children, probe, options, progress)
+            samples += sample_size(experiment, size, children, probe, options, progress, drop)
     finally:
         for child in children:
             child.close()

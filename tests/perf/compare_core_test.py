@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What perf/compare computes, against made-up samples whose medians and ratios are known; its table of goals; its plots."""
 
+import collections
 import pathlib
 import sys
+import types
 import unittest
 import xml.dom.minidom
 
@@ -12,6 +14,7 @@ import compare_core as core  # noqa: E402
 import compare_goals as goals  # noqa: E402
 import compare_plot as plot  # noqa: E402
 import compare_report as report  # noqa: E402
+import compare_run as run  # noqa: E402
 
 KIB = 1024
 
@@ -179,6 +182,45 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(len(document.getElementsByTagName("polyline")), 3)  # two times, one ratio
         self.assertIn("MPI &lt;a&gt;", svg)
         self.assertIsNone(plot.experiment_svg("e", "near", self.cells[:1], self.goals))
+
+
+class Answering:
+    """A contender that answers so many times, then never again."""
+
+    def __init__(self, name, answers):
+        self.name, self.left = name, answers
+
+    def ask(self, line, seconds):
+        self.left -= 1
+        if self.left < 0:
+            raise run.ContenderFailed(f"{self.name} gave no answer to '{line}' in {seconds} s")
+        return {"us": 2.0}
+
+
+class SamplingTest(unittest.TestCase):
+    def sample(self, *children):
+        children, dropped = list(children), []
+
+        def drop(child, error):
+            dropped.append((child.name, str(error)))
+            children.remove(child)
+
+        options = types.SimpleNamespace(seconds=1, rounds=3, quick=False, near_below=120)
+        samples = run.sample_size(goals.Experiment("e", (), (KIB,), (KIB,)), KIB, children, lambda: 50, options,
+                                  run.Progress(is_terminal=False), drop)
+        return collections.Counter(sample["contender"] for sample in samples), dropped
+
+    def test_everybody_has_its_rounds(self):
+        self.assertEqual(self.sample(Answering("a", 99), Answering("b", 99)), ({"a": 3, "b": 3}, []))
+
+    def test_one_that_stops_answering_does_not_stop_the_others(self):
+        counts, dropped = self.sample(Answering("a", 99), Answering("b", 2), Answering("c", 99))
+        self.assertEqual(counts, {"a": 3, "b": 1, "c": 3})
+        self.assertEqual([name for name, _ in dropped], ["b"])
+        self.assertIn("gave no answer", dropped[0][1])
+
+    def test_nobody_left_is_the_end(self):
+        self.assertEqual(self.sample(Answering("a", 1))[0], {})
 
 
 class SizeTest(unittest.TestCase):
