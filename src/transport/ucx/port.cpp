@@ -18,8 +18,8 @@ namespace ringcomm::inline v0::transport::ucx {
 namespace {
 
 constexpr std::int64_t kWatchEveryNs = 50'000'000;
-/// A lost peer's last messages may still be on their way over another of its connections.
 constexpr std::int64_t kGapMaxNs = 5'000'000'000;
+/// A lost peer's last messages may still be on their way over another of its connections.
 constexpr std::int64_t kLostGraceNs = 100'000'000;
 /// Shared memory may hand over one message a round: what has come is looked at together, a failure with what
 /// led to it.

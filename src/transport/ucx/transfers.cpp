@@ -87,7 +87,7 @@ TransferId Transfers::send_to_self(int self, std::uint64_t tag, const std::byte*
   transfer.peer = self;
   transfer.is_own = true;
   transfer.bytes = bytes;
-  arrivals_.push_back({.source = self, .tag = tag, .bytes = bytes, .local = data, .sender = transfer.index});
+  arrivals_.push_back({.source = self, .tag = tag, .bytes = bytes, .data = data, .sender = transfer.index});
   has_new_ = true;
   return id_of(transfer);
 }
@@ -150,48 +150,48 @@ ucs_status_t Transfers::arrive(const DataHeader& header, void* data, std::size_t
                                const ucp_am_recv_param_t& param) {
   Arrival arrival{.source = static_cast<int>(header.source), .tag = header.tag, .bytes = bytes};
   arrival.is_rendezvous = (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  const bool may_keep = arrival.is_rendezvous || (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
-  const auto* const from = static_cast<const std::byte*>(data);
+  bool may_keep = arrival.is_rendezvous || (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
   if (!arrival.is_rendezvous) {
+    arrival.data = static_cast<const std::byte*>(data);
     if (Transfer* const transfer = take_posted(arrival.source, arrival.tag)) {
       transfer->state = State::moving;
-      take(*transfer, arrival, from);
+      take(*transfer, arrival);
       has_finished_ = true;
       return UCS_OK;
     }
     const auto at = std::ranges::find_if(expected_, [&](const Expected& expected) {
       return expected.peer == arrival.source && expected.tag == arrival.tag && expected.bytes == bytes;
     });
+    std::byte* to = nullptr;
     if (at != expected_.end()) {
-      std::memcpy(at->data, from, bytes);
-      arrival.placed = at->data;
+      to = at->data;
     } else if (!may_keep) {
       arrival.copy = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      std::memcpy(arrival.copy.get(), from, bytes);
+      to = arrival.copy.get();
+    }
+    if (to != nullptr) {
+      std::memcpy(to, data, bytes);
+      arrival.data = to;
+      may_keep = false;
     }
   }
-  const bool is_kept = arrival.placed == nullptr && arrival.copy == nullptr;
-  if (is_kept) arrival.descriptor = data;
+  if (may_keep) arrival.descriptor = data;
   arrivals_.push_back(std::move(arrival));
   has_new_ = true;
-  return is_kept ? UCS_INPROGRESS : UCS_OK;
+  return may_keep ? UCS_INPROGRESS : UCS_OK;
 }
 
-void Transfers::take(Transfer& transfer, const Arrival& arrival, const std::byte* from) {
-  if (arrival.bytes == transfer.bytes && from != transfer.data)
-    std::memcpy(transfer.data, from, arrival.bytes);
+void Transfers::take(Transfer& transfer, const Arrival& arrival) {
+  if (arrival.bytes == transfer.bytes && arrival.data != transfer.data)
+    std::memcpy(transfer.data, arrival.data, arrival.bytes);
   finish(transfer, UCS_OK, arrival.bytes);
 }
 
 void Transfers::match(Transfer& transfer, const Arrival& arrival) {
   transfer.state = State::moving;
   if (!arrival.is_rendezvous) {
-    const std::byte* from = arrival.local;
-    if (arrival.descriptor != nullptr) from = static_cast<const std::byte*>(arrival.descriptor);
-    if (arrival.copy != nullptr) from = arrival.copy.get();
-    if (arrival.placed != nullptr) from = arrival.placed;
-    take(transfer, arrival, from);
-    if (arrival.local != nullptr) finish(slots_[arrival.sender], UCS_OK, arrival.bytes);
+    take(transfer, arrival);
+    if (arrival.sender) finish(slots_[*arrival.sender], UCS_OK, arrival.bytes);
     if (arrival.descriptor != nullptr) ucp_am_data_release(worker_.handle(), arrival.descriptor);
     return;
   }
@@ -234,14 +234,10 @@ bool Transfers::start_matches() {
   return has_matched;
 }
 
-bool Transfers::has_moving() const {
-  return std::ranges::any_of(
-      slots_, [](const Transfer& transfer) { return transfer.state == State::moving && !transfer.is_own; });
-}
-
-bool Transfers::has_moving(int peer) const {
+bool Transfers::has_moving(std::optional<int> peer) const {
   return std::ranges::any_of(slots_, [&](const Transfer& transfer) {
-    return transfer.state == State::moving && !transfer.is_own && transfer.peer == peer;
+    return transfer.state == State::moving && !transfer.is_own &&
+           transfer.peer == peer.value_or(transfer.peer);
   });
 }
 

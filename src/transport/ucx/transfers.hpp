@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -61,9 +62,8 @@ class Transfers {
   bool has_arrival(int peer, std::uint64_t tag) const;
   /// Begins to receive what has been both posted and announced; true when there was any.
   bool start_matches();
-  /// Whether UCX still holds memory of some transfer.
-  bool has_moving() const;
-  bool has_moving(int peer) const;
+  /// Whether UCX still holds memory of some transfer, or of one with `peer`.
+  bool has_moving(std::optional<int> peer = std::nullopt) const;
   /// Gives UCX back what arrived and was never asked for.
   void drop_arrivals();
 
@@ -89,12 +89,11 @@ class Transfers {
     int source = 0;
     std::uint64_t tag = 0;
     std::size_t bytes = 0;
-    void* descriptor = nullptr;           ///< UCX's
-    const std::byte* local = nullptr;     ///< the data itself, for rank to itself
-    std::unique_ptr<std::byte[]> copy{};  ///< the data itself, where UCX cannot keep it
-    const std::byte* placed = nullptr;    ///< it is where it was expected
+    const std::byte* data = nullptr;      ///< unless is_rendezvous
+    void* descriptor = nullptr;           ///< UCX's, to be given back
+    std::unique_ptr<std::byte[]> copy{};  ///< holds `data` where UCX cannot keep it
     bool is_rendezvous = false;
-    std::uint32_t sender = 0;  ///< index of the own send, for rank to itself
+    std::optional<std::uint32_t> sender{};  ///< index of the own send, for rank to itself
   };
   struct Expected {
     int peer = 0;
@@ -107,7 +106,7 @@ class Transfers {
   static void finish(Transfer& transfer, ucs_status_t status, std::size_t bytes);
   void match(Transfer& transfer, const Arrival& arrival);
   /// Receives what is here, not announced by UCX's rendezvous.
-  void take(Transfer& transfer, const Arrival& arrival, const std::byte* from);
+  static void take(Transfer& transfer, const Arrival& arrival);
   /// The posted receive that waits for this, no longer posted; null when there is none.
   Transfer* take_posted(int source, std::uint64_t tag);
   ucp_request_param_t parameters(Transfer& transfer, const std::byte* data, std::size_t bytes) const;

@@ -89,17 +89,18 @@ TEST_P(UcxExpectTest, WhatIsTakenBackIsNotWritten) {
   });
 }
 
+void progress_for(PortRank& self, int ms) {
+  self.wait([end = Deadline::after(std::chrono::milliseconds(ms))] { return end.is_expired(); });
+}
+
 /// A sender that stops half way, and goes on when the receiver has given up.
 std::string send_in_two_parts(PortRank& self) {
   const std::vector<std::byte> data(8U << 20, std::byte{1});
   if (!self.wait([&] { return !self.sink.controls.empty(); })) return "not told to begin";
   if (!self.port->send(1, kTag, data.data(), data.size()).is_ok()) return "no send";
-  const auto progress_for = [&](int ms) {
-    self.wait([end = Deadline::after(std::chrono::milliseconds(ms))] { return end.is_expired(); });
-  };
   for (int i = 0; i < 3; ++i) static_cast<void>(self.port->progress());
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  progress_for(700);
+  progress_for(self, 700);
   return "";
 }
 
@@ -108,10 +109,7 @@ std::string give_up_half_way(PortRank& self, bool is_half_way) {
   std::vector<std::byte> data(8U << 20);
   const auto posted = self.port->receive(0, kTag, data.data(), data.size());
   if (!posted.is_ok() || !self.port->send_control(0, block(1)).is_ok()) return "cannot begin";
-  const auto progress_for = [&](int ms) {
-    self.wait([end = Deadline::after(std::chrono::milliseconds(ms))] { return end.is_expired(); });
-  };
-  progress_for(150);
+  progress_for(self, 150);
   if (is_half_way) {
     const auto done = self.port->is_done(posted.value());
     if (!done.is_ok() || done.value()) return "nothing was left to give up";
@@ -120,7 +118,7 @@ std::string give_up_half_way(PortRank& self, bool is_half_way) {
   self.port->cancel();
   if (now_ns() - started_ns > 5'000'000'000) return "took longer than 5 s";
   std::ranges::fill(data, std::byte{0xee});
-  progress_for(700);
+  progress_for(self, 700);
   self.port.reset();
   return std::ranges::all_of(data, [](std::byte b) { return b == std::byte{0xee}; })
              ? ""
