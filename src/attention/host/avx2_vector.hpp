@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "attention/host/unroll.hpp"
-#include "device/host/vector_stores.hpp"
 
 namespace ringcomm::inline v0::attention::host {
 namespace {
@@ -62,13 +61,9 @@ struct Avx2 {
   static void store_float32(char* to, Floats values) {
     _mm256_storeu_ps(reinterpret_cast<float*>(to), values);
   }
-  /// Around the caches where it is aligned; fence() before another core may look.
+  /// Around the caches, to whole vectors; fence() before another core may look.
   static void stream_float32(char* to, Floats values) {
-#if defined(RINGCOMM_VECTOR_STORES)
-    if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Floats) == 0)
-      return _mm256_stream_ps(reinterpret_cast<float*>(to), values);
-#endif
-    store_float32(to, values);
+    _mm256_stream_ps(reinterpret_cast<float*>(to), values);
   }
   static void fence() { _mm_sfence(); }
   /// Rounds to the nearest, ties to even; a NaN stays one (quiet), which the addition could carry over.

@@ -80,12 +80,7 @@ bool PairedValues::pack(const HeadRows& v, int head_dim, void* packed) {
 }
 
 void pack_keys(const HeadRows& k, int /*head_dim*/, void* packed, PackedKeys& keys) {
-  keys = {.k = k.data,
-          .k_stride_bytes = k.stride_bytes,
-          .v = packed,
-          .keys = k.rows,
-          .is_v_packed = false,
-          .v_is_finite = false};
+  keys = keys_in_place(k, packed);
 }
 
 template <class A>

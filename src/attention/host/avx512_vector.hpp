@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "attention/host/unroll.hpp"
-#include "device/host/vector_stores.hpp"
 
 namespace ringcomm::inline v0::attention::host {
 namespace {
@@ -58,13 +57,9 @@ struct Avx512 {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   }
   static void store_float32(char* to, Floats values) { _mm512_storeu_ps(to, values); }
-  /// Around the caches where a line is whole; fence() before another core may look.
+  /// Around the caches, to whole vectors; fence() before another core may look.
   static void stream_float32(char* to, Floats values) {
-#if defined(RINGCOMM_VECTOR_STORES)
-    if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Floats) == 0)
-      return _mm512_stream_ps(reinterpret_cast<float*>(to), values);
-#endif
-    store_float32(to, values);
+    _mm512_stream_ps(reinterpret_cast<float*>(to), values);
   }
   static void fence() { _mm_sfence(); }
   static void store_bfloat16(char* to, Floats values) {

@@ -69,14 +69,6 @@ struct Pass {
   }
 };
 
-/// Fetches the rows that belong to step `step` of `steps`.
-inline void prefetch_rows(const HeadRows& rows, int row_bytes, int step, int steps) {
-  for (int row = step * rows.rows / steps; row < (step + 1) * rows.rows / steps; ++row) {
-    for (int at = 0; at < row_bytes; at += 64)
-      __builtin_prefetch(bytes_at(rows.data, row * rows.stride_bytes + at), 0, 2);
-  }
-}
-
 /// Adds the products of the lanes at `lanes` and the unit at `unit` to the vectors from kFirst on.
 template <class A, int kFirst>
 RINGCOMM_IN_PLACE void add_row(Floats<A> (&sum)[A::kVectors], const float* lanes, const void* unit) {

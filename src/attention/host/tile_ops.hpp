@@ -32,6 +32,22 @@ struct HeadRows {
   int rows;
 };
 
+namespace {  // compiled for several instruction sets
+
+inline const char* bytes_at(const void* from, std::int64_t offset) {
+  return static_cast<const char*>(from) + offset;
+}
+
+/// Fetches the rows that belong to step `step` of `steps`.
+inline void prefetch_rows(const HeadRows& rows, int row_bytes, int step, int steps) {
+  for (int row = step * rows.rows / steps; row < (step + 1) * rows.rows / steps; ++row) {
+    for (int at = 0; at < row_bytes; at += 64)
+      __builtin_prefetch(bytes_at(rows.data, row * rows.stride_bytes + at), 0, 2);
+  }
+}
+
+}  // namespace
+
 /// One KV tile as accumulate() reads it; the first task on it packs its values.
 struct PackedKeys {
   const void* k;  ///< rows of 32-bit units, `k_stride_bytes` apart

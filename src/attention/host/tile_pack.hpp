@@ -4,6 +4,7 @@
 
 #include "attention/host/tile_ops.hpp"
 #include "attention/host/unroll.hpp"
+#include "device/host/vector_stores.hpp"
 
 namespace ringcomm::inline v0::attention::host {
 namespace {
@@ -20,7 +21,12 @@ struct Float32Storage {
 template <class V>
 struct StreamedFloat32 {
   static constexpr int kBytes = 4;
-  static void store(char* to, typename V::Floats values) { V::stream_float32(to, values); }
+  static void store(char* to, typename V::Floats values) {
+#if defined(RINGCOMM_VECTOR_STORES)
+    if (reinterpret_cast<std::uintptr_t>(to) % sizeof values == 0) return V::stream_float32(to, values);
+#endif
+    V::store_float32(to, values);
+  }
 };
 template <class V>
 struct Bfloat16Storage {
@@ -34,10 +40,6 @@ struct Float16Storage {
   static typename V::Floats load(const char* from) { return V::load_float16(from); }
   static void store(char* to, typename V::Floats values) { V::store_float16(to, values); }
 };
-
-inline const char* bytes_at(const void* from, std::int64_t offset) {
-  return static_cast<const char*>(from) + offset;
-}
 
 /// Queries to [units][kQueries]; lanes without a row are zero. `Units::load` gives one vector of a row's
 /// units.
@@ -112,15 +114,20 @@ struct WidenedValues {
   }
 };
 
-/// K in place if it is float32, else widened behind the packed V.
-template <class V, class Storage>
-void pack_widened_keys(const HeadRows& k, int head_dim, void* packed, PackedKeys& keys) {
-  keys = {.k = k.data,
+/// K where it lies; V is not packed yet.
+inline PackedKeys keys_in_place(const HeadRows& k, void* packed) {
+  return {.k = k.data,
           .k_stride_bytes = k.stride_bytes,
           .v = packed,
           .keys = k.rows,
           .is_v_packed = false,
           .v_is_finite = false};
+}
+
+/// K in place if it is float32, else widened behind the packed V.
+template <class V, class Storage>
+void pack_widened_keys(const HeadRows& k, int head_dim, void* packed, PackedKeys& keys) {
+  keys = keys_in_place(k, packed);
   if constexpr (Storage::kBytes != 4) {
     float* wide = static_cast<float*>(packed) + kTileKeys * head_dim;
     static_cast<void>(widen_rows<V, Storage>(k, head_dim, wide));

@@ -143,11 +143,7 @@ class TiledKernel final : public BlockKernel {
   /// Keys that arrive while the queries are packed.
   void fetch_first_keys(const Item& item) const {
     const auto rows = static_cast<int>(std::min<std::int64_t>(kKeysAhead, item.k.shape[0]));
-    const HeadRows keys = head_rows(item.k, 0, item.kv_head, rows);
-    for (int row = 0; row < rows; ++row) {
-      const auto* from = static_cast<const std::byte*>(keys.data) + row * keys.stride_bytes;
-      for (int at = 0; at < row_bytes(); at += 64) __builtin_prefetch(from + at, 0, 2);
-    }
+    prefetch_rows(head_rows(item.k, 0, item.kv_head, rows), row_bytes(), 0, 1);
   }
 
   /// Fills a slot of the item and packs its queries.
