@@ -92,20 +92,18 @@ Result<MergeLimits> read_merge(const Json& entry, const std::string& file) {
   constexpr double kLimitMax = 0x1p62;
   if (!entry.is_object()) return corrupt(file, "'merge' is no object");
   MergeLimits limits;
-  const std::array<std::pair<const char*, std::uint64_t*>, 4> fields{
-      {{"ranks", &limits.ranks},
-       {"one_shot_bytes", &limits.one_shot_bytes},
-       {"copied_one_shot_bytes", &limits.copied_one_shot_bytes},
-       {"cache_bytes", &limits.cache_bytes}}};
   constexpr std::array<std::string_view, 4> kKeys{"ranks", "one_shot_bytes", "copied_one_shot_bytes",
                                                   "cache_bytes"};
+  std::uint64_t* const values[] = {&limits.ranks, &limits.one_shot_bytes, &limits.copied_one_shot_bytes,
+                                   &limits.cache_bytes};
   RINGCOMM_TRY(check_keys(entry, kKeys, "merge.", file));
-  for (const auto& [key, value] : fields) {
-    if (!entry.contains(key) && key != std::string_view("ranks")) continue;
+  for (std::size_t i = 0; i < kKeys.size(); ++i) {
+    const char* const key = kKeys[i].data();
+    if (i > 0 && !entry.contains(key)) continue;  // ranks are always there
     RINGCOMM_TRY(number_of(entry, key, kLimitMax, "merge.", file).status());
     if (!entry[key].is_number_unsigned())
       return corrupt(file, concat("merge.'", key, "' is no whole number"));
-    *value = entry[key].get<std::uint64_t>();
+    *values[i] = entry[key].get<std::uint64_t>();
   }
   return limits;
 }

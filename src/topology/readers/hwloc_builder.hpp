@@ -86,9 +86,9 @@ class Builder {
   std::vector<std::string_view> pci_nodesets_{};  // beside Machine::pci
   std::vector<std::vector<int>> package_cpus_{};  // beside Machine::packages
   std::vector<OsDevice> os_devices_{};
-  std::map<std::uint64_t, int> pci_by_gp_{};
+  std::map<std::int64_t, int> pci_by_gp_{};
   std::set<int> nvswitches_{};  // positions in Machine::pci
-  std::map<std::uint64_t, int> package_by_gp_{};
+  std::map<std::int64_t, int> package_by_gp_{};
   std::map<int, PciBusId> gpu_memory_{};  // os id of a node -> the GPU whose memory it is
   std::map<int, int> gpu_preference_{};   // position in gpus -> number that the OS device's name has
 };

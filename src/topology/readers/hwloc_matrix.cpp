@@ -122,13 +122,12 @@ Builder::End Builder::end_of(std::string_view index, std::string_view type) cons
   }
   const auto number = parse_count(index);
   if (!number) return {};
-  const auto gp = static_cast<std::uint64_t>(*number);
   std::optional<int> pci;
   if (type == "Package") {
-    const auto package = package_by_gp_.find(gp);
+    const auto package = package_by_gp_.find(*number);
     if (package != package_by_gp_.end()) return {EndKind::package, package->second};
   } else if (type == "PCIDev") {
-    const auto found = pci_by_gp_.find(gp);
+    const auto found = pci_by_gp_.find(*number);
     if (found != pci_by_gp_.end()) pci = found->second;
   } else if (type == "OSDev") {
     for (const OsDevice& device : os_devices_) {

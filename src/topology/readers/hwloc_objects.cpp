@@ -145,7 +145,7 @@ void Builder::add_package(pugi::xml_node object) {
   package.model = number("CPUModelNumber");
   package_cpus_.push_back(
       parse_hwloc_bitmap(object.attribute("cpuset").value()).value_or(std::vector<int>{}));
-  if (const auto gp = gp_index_of(object)) package_by_gp_[static_cast<std::uint64_t>(*gp)] = position;
+  if (const auto gp = gp_index_of(object)) package_by_gp_[*gp] = position;
 }
 
 /// hwloc gives a node without CPUs the CPUs near it. A CPU has one node, so of several nodes with the same
@@ -204,7 +204,7 @@ Status Builder::add_pci(pugi::xml_node object, Place& place) {
     nvswitches_.insert(*place.pci);
   machine_.pci.push_back(std::move(device));
   pci_nodesets_.push_back(place.nodeset);
-  if (const auto gp = gp_index_of(object)) pci_by_gp_[static_cast<std::uint64_t>(*gp)] = *place.pci;
+  if (const auto gp = gp_index_of(object)) pci_by_gp_[*gp] = *place.pci;
   return {};
 }
 
