@@ -197,11 +197,6 @@ def run_experiment(experiment, probe, options, progress):
                 commands[contender.name] = contender.text(options.bin)
             except ContenderMissing as error:
                 left_out[contender.name] = str(error)
-        for child in list(children):
-            try:
-                child.ask(f"go {experiment.sizes_of(options)[0]} 1", options.seconds)
-            except ContenderFailed as error:
-                drop(child, error)
         for size in experiment.sizes_of(options) if children else []:
             samples += sample_size(experiment, size, children, probe, options, progress, drop)
     finally:

@@ -15,7 +15,7 @@
 
 #include "../read_all.hpp"
 #include "../sample_request.hpp"
-#include "../stats.hpp"
+#include "answer.hpp"
 #include "bind.hpp"
 
 #if defined(__SSE2__)
@@ -128,12 +128,7 @@ int run(const std::string& name, int threads) {
   }
   for (SampleRequest request; (request = read_request(stdin)).iterations > 0;) {
     const std::size_t bytes = (static_cast<std::size_t>(request.bytes) + 63) / 64 * 64;
-    const Stats stats = stats_of(measure(kind, threads, bytes, request.iterations));
-    std::printf(
-        "{\"us\": %.4f, \"min_us\": %.4f, \"max_us\": %.4f, \"wrong\": 0, \"size\": %zu, \"path\": "
-        "\"%s\"}\n",
-        stats.p50, stats.min, stats.max, bytes, name.c_str());
-    std::fflush(stdout);
+    print_answer(stats_of(measure(kind, threads, bytes, request.iterations)), 0, bytes, name);
   }
   return 0;
 }

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "../sample_request.hpp"
-#include "../stats.hpp"
+#include "answer.hpp"
 #include "bind.hpp"
 
 namespace ringcomm::perf::peers {
@@ -69,12 +69,7 @@ int serve(int* argc, char*** argv, const char* name, Peer& peer) {
     std::int64_t wrong = 0;
     MPI_Reduce(&mine, &wrong, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank() != 0) continue;
-    const Stats stats = stats_of(us);
-    std::printf(
-        "{\"us\": %.4f, \"min_us\": %.4f, \"max_us\": %.4f, \"wrong\": %lld, \"size\": %zu, \"path\": "
-        "\"%s\", \"library\": \"%s\"}\n",
-        stats.p50, stats.min, stats.max, static_cast<long long>(wrong), bytes, name, library);
-    std::fflush(stdout);
+    print_answer(stats_of(us), wrong, bytes, name, library);
   }
   MPI_Finalize();
   return 0;

@@ -16,11 +16,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "../read_all.hpp"
 #include "../sample_request.hpp"
-#include "../stats.hpp"
+#include "answer.hpp"
 #include "bind.hpp"
 
 namespace ringcomm::perf::peers {
@@ -167,13 +168,8 @@ void serve(int rank, Shared& shared, std::FILE* input, std::FILE* other) {
     if (rank == 1) shared.wrong = wrong;
     self.meet();
     if (rank != 0) continue;
-    const Stats stats = stats_of(us);
-    std::printf(
-        "{\"us\": %.4f, \"min_us\": %.4f, \"max_us\": %.4f, \"wrong\": %lld, \"size\": %zu, \"path\": "
-        "\"ucp_tag_send\", \"library\": \"UCX %s\"}\n",
-        stats.p50, stats.min, stats.max, static_cast<long long>(wrong + shared.wrong.load()), self.bytes(),
-        ucp_get_version_string());
-    std::fflush(stdout);
+    print_answer(stats_of(us), wrong + shared.wrong.load(), self.bytes(), "ucp_tag_send",
+                 std::string("UCX ") + ucp_get_version_string());
   }
 }
 
